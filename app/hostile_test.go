@@ -193,13 +193,13 @@ func TestHoldOfThousands(t *testing.T) {
 		at := time.Now().UTC()
 		for _, name := range names {
 			v := control.Value{
-				State: control.BackingOff, Desired: control.Desired{State: "continuous", N: 1}, Took: 1, Failures: 1,
+				State: control.BackingOff, Desired: control.Desired{State: "continuous", N: 1}, Acked: 1, Failures: 1,
 				RetryAt: at.Add(time.Hour), Stamp: at,
 			}
 			changes = append(changes, change.Change{
 				Machine: "control", Entity: "control/" + name, Row: "C16", From: "continuous", To: "backing_off",
 				Trigger: "failed_backing_off",
-				At:      at, Actor: sessions.ByShim, Body: &team.ControlSet{Value: v},
+				At:      at, Actor: sessions.ByShim, Body: &control.Body{Value: v},
 			})
 		}
 		if err := b.stop(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -112,7 +113,7 @@ func (w *world) isRecorded(note string) bool {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		set := change.As[team.ControlSet](body)
+		set := change.As[control.Body](body)
 		if set != nil && (set.Value.Desired.Note == note || (set.Overtaken != nil && set.Overtaken.Note == note)) {
 			return true
 		}

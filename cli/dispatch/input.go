@@ -60,7 +60,7 @@ func SessionInput(ctx context.Context, a *cli.App, path, text string, wait, over
 	if err != nil {
 		return err
 	}
-	in := dispatch.UserInput{Text: text, Named: policy.NamedPathsIn(text, dispatchfolder.Exists(a.Dir, "")), Over: over}
+	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text, dispatchfolder.Exists(a.Dir, "")), Over: over}
 	// otherwise a model decides
 	if found.Session.Mode != dispatch.Response && (found.Session.Ranker == "" || found.Session.Host != dispatch.Fairlead) {
 		orders, err := Orders(a)

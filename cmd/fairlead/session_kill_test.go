@@ -88,7 +88,7 @@ func (w *ward) says(text string) error {
 	if err != nil {
 		return err
 	}
-	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text), Match: dispatchfolder.MatchOf(dispatchfolder.Best(s, text))}
+	in := dispatch.UserInput{Text: text, Named: policy.NamedPaths(text, nil), Match: dispatchfolder.MatchOf(dispatchfolder.Best(s, text))}
 	_, _, err = w.folder.Do(time.Now(), change.Actor{Kind: "human", ID: "anna"}, in)
 	return err
 }

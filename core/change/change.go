@@ -1,7 +1,7 @@
-// Package change has what every state machine, the journal, the files, the API and the page have in common: a change, who
-// caused it, and what an agent used.
+// Package change has what every state machine, the journal, the files, the API and the page have in common: what an input is
+// about, a change, who caused it, and what an agent used.
 //
-// A machine decides changes and applies them. The journal stores them, with their bodies as JSON.
+// A machine takes inputs, decides changes and applies them. The journal stores them, with their bodies as JSON.
 //
 // The one promise: each of these exists once, from where it arises to where it is shown.
 package change

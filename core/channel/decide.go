@@ -38,20 +38,7 @@ const (
 func (cs *Channels) Decide(in Input, now Now) ([]change.Change, error) {
 	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
 	d := &channelsDraft{channels: cs, now: now}
-	var err error
-	switch in := in.(type) {
-	case AgentConfigured, AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted:
-		err = d.agent(in)
-	case ChannelConfigured:
-		err = d.configure(in)
-	case Released:
-		for _, id := range sorted(d.channels.ByID) {
-			d.channel(id).advance()
-		}
-	default:
-		err = d.inChannel(in)
-	}
-	if err != nil {
+	if err := d.decide(in); err != nil {
 		return nil, err
 	}
 	return d.changes, nil
@@ -73,11 +60,49 @@ type channelsDraft struct {
 	drafts []*channelDraft // channels that the input has affected so far, usually one
 }
 
-// inChannel handles an input that concerns one channel.
+func (d *channelsDraft) decide(in Input) error {
+	switch in := in.(type) {
+	case AgentConfigured:
+		return d.configureAgent(in)
+	case AgentConnected:
+		return d.connect(in.Agent)
+	case AgentGone:
+		if in.How != Disconnected && in.How != Crashed {
+			panic("channel: unknown cause of a disconnection: " + string(in.How))
+		}
+		return d.disconnect(in.Agent, in.How, in.Why)
+	case AgentBeatsMissed:
+		if d.now.At.Before(in.Last.Add(BeatsMissedMax * BeatEvery)) {
+			return nil
+		}
+		return d.disconnect(in.Agent, BeatsMissed,
+			fmt.Sprintf("%d heartbeats missed, the last one at %s", BeatsMissedMax, in.Last.UTC().Format("15:04:05")))
+	case DisableAsked:
+		return d.disconnect(in.Agent, Disabled, "")
+	case EnableAsked:
+		return d.enable(in.Agent)
+	case LimitHit:
+		return d.limit(in.Agent, in.Limit)
+	case LimitLifted:
+		return d.limit(in.Agent, "")
+	case ChannelConfigured:
+		return d.configure(in)
+	case Released:
+		for _, id := range sorted(d.channels.ByID) {
+			d.channel(id).advance()
+		}
+		return nil
+	default:
+		return d.inChannel(in)
+	}
+}
+
+// inChannel decides an input about one channel.
 func (d *channelsDraft) inChannel(in Input) error {
-	id, event := about(in)
+	subject := in.Subject()
+	id := ChannelID(subject.Entity)
 	if d.channels.ByID[id] == nil {
-		return refusal("#"+string(id), event, "unknown", "", "there is no such channel; add it to fairlead.yaml")
+		return refusal("#"+string(id), subject.Event, "unknown", "", "there is no such channel; add it to fairlead.yaml")
 	}
 	c := d.channel(id)
 	var err error
@@ -122,44 +147,6 @@ func (d *channelsDraft) inChannel(in Input) error {
 		c.advance()
 	}
 	return err
-}
-
-// about returns the channel of an input, and the event name for refusals.
-func about(in Input) (id ChannelID, event Event) {
-	switch in := in.(type) {
-	case AssignAsked:
-		return in.Channel, Assigned
-	case RemoveAsked:
-		return in.Channel, Removed
-	case GrantAsked:
-		return in.Channel, Granted
-	case SkipAsked:
-		return in.Channel, Skipped
-	case OverrideAsked:
-		return in.Channel, SentOn
-	case HumanSpoke:
-		return in.Channel, Event(Spoken)
-	case Said:
-		return in.Channel, "said"
-	case FinishAsked:
-		return in.Channel, in.event()
-	case Worked:
-		return in.Channel, "worked"
-	case PassAsked:
-		return in.Channel, PassedOn
-	case WaitAskedFor:
-		return in.Channel, WaitAsked
-	case WaitOver:
-		return in.Channel, WaitResolved
-	case ActionConfirmed:
-		return in.Channel, "told"
-	case ActionForgotten:
-		return in.Channel, ConversationLost
-	case TimerFired:
-		return in.About.Channel, TimedOut
-	default:
-		panic(fmt.Sprintf("channel: unknown input: %T", in))
-	}
 }
 
 func refusal(subject string, event Event, state, row, reason string, takes ...string) error {

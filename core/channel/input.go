@@ -1,9 +1,24 @@
 package channel
 
-import "time"
+import (
+	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
+)
 
 // Input is an event that a channel decides.
-type Input interface{ input() }
+type Input = change.Input[Event]
+
+// Subject is what an input is about: Entity is the name of a channel; empty: the agent in all its channels.
+type Subject = change.Subject[Event]
+
+func about(event Event, id ChannelID, agent AgentID) Subject {
+	return Subject{Event: event, Entity: string(id), Agent: string(agent)}
+}
+
+func starts(event Event, id ChannelID, agent AgentID) Subject {
+	return Subject{Event: event, Entity: string(id), Agent: string(agent), Starts: true}
+}
 
 // Token names one turn. Input with the number of an ended turn is late.
 type Token struct {
@@ -135,28 +150,35 @@ type (
 	TimerFired struct{ About Deadline }
 )
 
-func (AgentConfigured) input()   {}
-func (ChannelConfigured) input() {}
-func (AgentConnected) input()    {}
-func (AgentGone) input()         {}
-func (AgentBeatsMissed) input()  {}
-func (DisableAsked) input()      {}
-func (EnableAsked) input()       {}
-func (LimitHit) input()          {}
-func (LimitLifted) input()       {}
-func (AssignAsked) input()       {}
-func (RemoveAsked) input()       {}
-func (GrantAsked) input()        {}
-func (SkipAsked) input()         {}
-func (OverrideAsked) input()     {}
-func (HumanSpoke) input()        {}
-func (Released) input()          {}
-func (Said) input()              {}
-func (FinishAsked) input()       {}
-func (Worked) input()            {}
-func (PassAsked) input()         {}
-func (WaitAskedFor) input()      {}
-func (WaitOver) input()          {}
-func (ActionConfirmed) input()   {}
-func (ActionForgotten) input()   {}
-func (TimerFired) input()        {}
+// Subject of each input is what it is about.
+func (in AgentConfigured) Subject() Subject   { return about(Configured, "", in.Agent) }
+func (in ChannelConfigured) Subject() Subject { return about(Configured, in.Channel, "") }
+func (in AgentConnected) Subject() Subject    { return about(Connected, "", in.Agent) }
+func (in AgentGone) Subject() Subject         { return about(in.How, "", in.Agent) }
+func (in AgentBeatsMissed) Subject() Subject  { return about(BeatsMissed, "", in.Agent) }
+func (in DisableAsked) Subject() Subject      { return about(Disabled, "", in.Agent) }
+func (in EnableAsked) Subject() Subject       { return about(Enabled, "", in.Agent) }
+func (in LimitHit) Subject() Subject          { return about(LimitReached, "", in.Agent) }
+func (in LimitLifted) Subject() Subject       { return about("limit_lifted", "", in.Agent) }
+func (in AssignAsked) Subject() Subject       { return starts(Assigned, in.Channel, in.Agent) }
+func (in RemoveAsked) Subject() Subject       { return about(Removed, in.Channel, in.Agent) }
+func (in GrantAsked) Subject() Subject        { return starts(Granted, in.Channel, in.Agent) }
+func (in SkipAsked) Subject() Subject         { return about(Skipped, in.Channel, "") }
+func (in OverrideAsked) Subject() Subject     { return about(SentOn, in.Channel, "") }
+func (in HumanSpoke) Subject() Subject        { return starts(Event(Spoken), in.Channel, "") }
+func (Released) Subject() Subject             { return about("released", "", "") }
+func (in Said) Subject() Subject              { return about("said", in.Channel, in.Agent) }
+func (in Worked) Subject() Subject            { return about("worked", in.Channel, in.Agent) }
+func (in PassAsked) Subject() Subject         { return about(PassedOn, in.Channel, in.Agent) }
+func (in WaitAskedFor) Subject() Subject      { return about(WaitAsked, in.Channel, in.Agent) }
+func (in WaitOver) Subject() Subject          { return about(WaitResolved, in.Channel, in.Agent) }
+func (in ActionConfirmed) Subject() Subject   { return about("told", in.Channel, in.Agent) }
+func (in ActionForgotten) Subject() Subject   { return about(ConversationLost, in.Channel, in.Agent) }
+func (in TimerFired) Subject() Subject        { return about(TimedOut, in.About.Channel, "") }
+
+func (in FinishAsked) Subject() Subject {
+	if in.Pass {
+		return about(PassedOn, in.Channel, in.Agent)
+	}
+	return about(Completed, in.Channel, in.Agent)
+}

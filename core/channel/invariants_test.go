@@ -306,14 +306,7 @@ func apart(id ChannelID, in Input, changes []change.Change) error {
 	if everywhere(in) {
 		return nil
 	}
-	where := ChannelID("")
-	switch in := in.(type) {
-	case AgentConfigured:
-	case ChannelConfigured:
-		where = in.Channel
-	default:
-		where, _ = about(in)
-	}
+	where := ChannelID(in.Subject().Entity)
 	for _, ch := range changes {
 		if Of(&ch) != where {
 			return fmt.Errorf("input for #%s changes #%s", where, Of(&ch))
@@ -324,11 +317,7 @@ func apart(id ChannelID, in Input, changes []change.Change) error {
 
 // everywhere reports whether an input concerns all channels.
 func everywhere(in Input) bool {
-	switch in.(type) {
-	case AgentConnected, AgentGone, AgentBeatsMissed, DisableAsked, EnableAsked, LimitHit, LimitLifted, Released:
-		return true
-	}
-	return false
+	return in.Subject().Entity == "" && in.Subject().Event != Configured
 }
 
 // lined checks that queued participants keep their order and stay before new ones.

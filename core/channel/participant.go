@@ -6,48 +6,23 @@ import (
 	"slices"
 )
 
-// agent decides inputs that concern an agent in all its channels.
-func (d *channelsDraft) agent(in Input) error {
-	switch in := in.(type) {
-	case AgentConfigured:
-		a := Agent{}
-		if was := d.channels.Agents[in.Agent]; was != nil {
-			a = *was
-		}
-		switch known := d.channels.Agents[in.Agent] != nil; {
-		case known && a.AgentSettings == in.Settings:
-			return nil
-		case !known && len(d.channels.Agents) >= agentsMax:
-			return refusal(string(in.Agent), "configured", "unknown", "", fmt.Sprintf("there are %d agents, which is the limit", agentsMax))
-		}
-		a.AgentSettings = in.Settings
-		d.setAgent(in.Agent, a)
-		d.add(rowConfigured, "", in.Agent, "", "", "configured", Body{})
-		return nil
-	case AgentConnected:
-		return d.connect(in.Agent)
-	case AgentGone:
-		if in.How != Disconnected && in.How != Crashed {
-			panic("channel: unknown cause of a disconnection: " + string(in.How))
-		}
-		return d.disconnect(in.Agent, in.How, in.Why)
-	case AgentBeatsMissed:
-		if d.now.At.Before(in.Last.Add(BeatsMissedMax * BeatEvery)) {
-			return nil
-		}
-		return d.disconnect(in.Agent, BeatsMissed,
-			fmt.Sprintf("%d heartbeats missed, the last one at %s", BeatsMissedMax, in.Last.UTC().Format("15:04:05")))
-	case DisableAsked:
-		return d.disconnect(in.Agent, Disabled, "")
-	case EnableAsked:
-		return d.enable(in.Agent)
-	case LimitHit:
-		return d.limit(in.Agent, in.Limit)
-	case LimitLifted:
-		return d.limit(in.Agent, "")
-	default:
-		panic(fmt.Sprintf("channel: unknown input: %T", in))
+// configureAgent adds or reconfigures an agent.
+func (d *channelsDraft) configureAgent(in AgentConfigured) error {
+	a := Agent{}
+	known := d.channels.Agents[in.Agent]
+	if known != nil {
+		a = *known
 	}
+	switch {
+	case known != nil && a.AgentSettings == in.Settings:
+		return nil
+	case known == nil && len(d.channels.Agents) >= agentsMax:
+		return refusal(string(in.Agent), Configured, "unknown", "", fmt.Sprintf("there are %d agents, which is the limit", agentsMax))
+	}
+	a.AgentSettings = in.Settings
+	d.setAgent(in.Agent, a)
+	d.add(rowConfigured, "", in.Agent, "", "", Configured, Body{})
+	return nil
 }
 
 func (d *channelsDraft) known(name AgentID, event Event) (Agent, error) {
@@ -220,24 +195,24 @@ func (d *channelsDraft) configure(in ChannelConfigured) error {
 	set := in.Settings
 	switch {
 	case !slices.Contains([]Mode{ByQueue, Interrupt, Inject, Parallel}, set.Mode):
-		return refusal(subject, "configured", "unchanged", "",
+		return refusal(subject, Configured, "unchanged", "",
 			fmt.Sprintf("%q is not a mode; use queue, interrupt, inject or parallel", set.Mode))
 	case set.DefaultTimeout < 0 || set.RoundsMax < 0 || set.WaitTimeout <= 0 || set.AutoDetectSilence <= 0:
-		return refusal(subject, "configured", "unchanged", "", "its times must be positive, and its rounds must not be negative")
+		return refusal(subject, Configured, "unchanged", "", "its times must be positive, and its rounds must not be negative")
 	}
 	was := d.channels.ByID[in.Channel]
 	if was == nil && len(d.channels.ByID) >= channelsMax {
-		return refusal(subject, "configured", "unknown", "", fmt.Sprintf("there are %d channels, which is the limit", channelsMax))
+		return refusal(subject, Configured, "unknown", "", fmt.Sprintf("there are %d channels, which is the limit", channelsMax))
 	}
 	if was != nil && was.Settings == set {
 		return nil
 	}
 	if was == nil {
 		head := Head{Parked: NoAgents}
-		d.add(rowConfigured, in.Channel, "", "", "", "configured", Body{Settings: &set, Head: &head})
+		d.add(rowConfigured, in.Channel, "", "", "", Configured, Body{Settings: &set, Head: &head})
 		return nil
 	}
-	d.add(rowConfigured, in.Channel, "", "", "", "configured", Body{Settings: &set})
+	d.add(rowConfigured, in.Channel, "", "", "", Configured, Body{Settings: &set})
 	c := d.channel(in.Channel)
 	c.rules = set
 	c.advance()

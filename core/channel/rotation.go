@@ -188,17 +188,9 @@ func (c *channelDraft) pass(t Token) error {
 	return c.take(t.Agent, PassedOn, "")
 }
 
-// event returns how the turn is to end.
-func (f FinishAsked) event() Event {
-	if f.Pass {
-		return PassedOn
-	}
-	return Completed
-}
-
 // endsLater records that a turn ends with the current answer. It also ends a wait.
 func (c *channelDraft) endsLater(in FinishAsked) error {
-	event := in.event()
+	event := in.Subject().Event
 	switch {
 	case !c.holds(in.Token):
 		return c.over(in.Token, event)

@@ -20,6 +20,8 @@ const (
 type Event string
 
 const (
+	Configured Event = "configured" // an agent or a channel, by fairlead.yaml
+
 	// The agent in general.
 	Connected      Event = "connected"
 	Restarted      Event = "restarted"        // connected after a crash

@@ -14,20 +14,20 @@ const noteBytesMax = 2000
 // buriedMax is how many writes over an order are corrected at once; then a person should look.
 const buriedMax = 20
 
-// act applies one act of a row to the copy of the value that the change holds.
-func (c *Control) act(act Act, ch *Change, in Input, now Now) {
-	v := &ch.Value
+// act applies one act of a row to the copy of the value in the body of the change.
+func (c *Control) act(act Act, event Event, body *Body, in Input, now Now) {
+	v := &body.Value
 	switch act {
 	case TakeDesired:
 		c.takeDesired(v, in, now)
 		v.GaveUp = time.Time{}
-		if ch.Trigger == DesiredSpent {
+		if event == DesiredSpent {
 			v.Desired.Lock = Unlocked // the one-shot ended in a way that a foreign loop reports
 		}
 	case NoteOvertaken:
-		wish := c.desiredOf(in, now)
-		wish.N = 0 // not a numbered desired state
-		ch.Overtaken = &wish
+		overtaken := c.desiredOf(in, now)
+		overtaken.N = 0 // not a numbered desired state
+		body.Overtaken = &overtaken
 	case RestDesired:
 		v.Desired = Desired{
 			State: WordPause, By: ByFairlead, Note: restNote(c.State, in), N: c.Desired.N + 1, Rested: true,
@@ -41,20 +41,15 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 				State: WordPause, By: ByFairlead,
 				Note: c.word() + " was begun by a foreign loop that is no longer asked; how it ended is not known", N: c.Desired.N + 1,
 			}
-			v.Took = v.Desired.N
+			v.Acked = v.Desired.N
 		}
 	case SpendDesired:
-		v.Desired = Desired{State: WordPause, By: ByFairlead, Note: cut(c.spendNote(ch, in, now)), N: v.Desired.N + 1}
-		v.Took = v.Desired.N
-	case OpenSession:
-		c.open(ch, Work)
-	case OpenCleanup:
-		c.open(ch, Cleanup)
+		v.Desired = Desired{State: WordPause, By: ByFairlead, Note: cut(c.spendNote(event, v, in, now)), N: v.Desired.N + 1}
+		v.Acked = v.Desired.N
+	case OpenSession, OpenCleanup:
+		c.open(v)
 	case OpenProgram:
-		ch.Open = Program
 		v.Running = true
-	case EndSession:
-		ch.End = v.Limit
 	case NoteLimit:
 		v.Limit = in.(LimitHit).Limit
 	case CountSession:
@@ -75,25 +70,24 @@ func (c *Control) act(act Act, ch *Change, in Input, now Now) {
 		}
 	case TakeReport:
 		takeReport(v, in, now)
-		if file, ok := in.(FileRead); ok && ch.Trigger == CommandBuried {
+		if file, ok := in.(FileRead); ok && event == CommandBuried {
 			v.mayComeBack(Desired{State: file.Desired, By: cut(file.By), Note: cut(file.Note), N: v.Desired.N}) // the loop may have read it
 			v.Buried = min(v.Buried+1, buriedMax)
 		}
 	case GiveUp:
 		v.GaveUp = now.At.UTC()
+	case EndSession: // Ends says so
 	case Rewrite: // TakeDesired sets the timestamp
 	default:
 		panic("control: unknown act: " + string(act))
 	}
 }
 
-func (c *Control) open(ch *Change, kind Kind) {
-	ch.Open = kind
-	if c.State != Foreign && ch.Value.Desired.N > c.Took {
-		ch.Value.Failures = 0 // a newer desired state starts a new count
+func (c *Control) open(v *Value) {
+	if c.State != Foreign && v.Desired.N > c.Acked {
+		v.Failures = 0 // a newer desired state starts a new count
 	}
-	ch.Value.Took = ch.Value.Desired.N
-	ch.Value.Limit = ""
+	v.Acked, v.Limit = v.Desired.N, ""
 }
 
 // takeDesired sets the desired state. For a command to a foreign loop it also keeps the replaced
@@ -104,11 +98,11 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 	switch in := in.(type) {
 	case FileRead:
 		v.Extra = in.Extra
-		if c.Desired.N != c.Took || in.Desired != c.Desired.State {
+		if c.Desired.N != c.Acked || in.Desired != c.Desired.State {
 			return
 		}
 		if c.State == Foreign && in.By == "agent" || c.State != Foreign && now.InSession {
-			v.Took = v.Desired.N // what the loop or the session says about its current work is not a new command: failures count on
+			v.Acked = v.Desired.N // what the loop or the session says about its current work is not a new command: failures count on
 		}
 	default:
 		if c.State == Foreign {
@@ -116,7 +110,7 @@ func (c *Control) takeDesired(v *Value, in Input, now Now) {
 			if replaced.N == 0 { // no desired state was ever set: the loop reads a pause
 				replaced = Desired{State: WordPause, N: 1}
 			}
-			if c.Desired.N > c.Took { // the loop may not have read the replaced one either
+			if c.Desired.N > c.Acked { // the loop may not have read the replaced one either
 				v.Before, v.Earlier = c.Before, c.Earlier
 			}
 			v.mayComeBack(replaced)
@@ -206,9 +200,9 @@ func restNote(state State, in Input) string {
 }
 
 // spendNote returns why a desired state ended. Text from the agent comes last and is cut.
-func (c *Control) spendNote(ch *Change, in Input, now Now) string {
+func (c *Control) spendNote(event Event, v *Value, in Input, now Now) string {
 	word := c.Current()
-	switch ch.Trigger {
+	switch event {
 	case OneShotEnded:
 		if ended := in.(Ended); ended.Outcome == Cancelled {
 			return word + " was ended: " + ended.Why
@@ -219,17 +213,17 @@ func (c *Control) spendNote(ch *Change, in Input, now Now) string {
 	case OneShotLost:
 		return word + " was interrupted; how it ended is not known: " + in.(Ended).Why
 	case FailedForGood:
-		if ch.Value.Failures == 1 {
+		if v.Failures == 1 {
 			return "the session failed: " + in.(Ended).Why
 		}
-		return fmt.Sprintf("%d sessions failed in a row, the last one: %s", ch.Value.Failures, in.(Ended).Why)
+		return fmt.Sprintf("%d sessions failed in a row, the last one: %s", v.Failures, in.(Ended).Why)
 	default:
-		return "limit reached: " + limitOf(ch, c, now)
+		return "limit reached: " + limitOf(v, c, now)
 	}
 }
 
-func limitOf(ch *Change, c *Control, now Now) string {
-	for _, limit := range []string{ch.Value.Limit, c.Limit, now.OverLimit} {
+func limitOf(v *Value, c *Control, now Now) string {
+	for _, limit := range []string{v.Limit, c.Limit, now.OverLimit} {
 		if limit != "" {
 			return limit
 		}
@@ -249,9 +243,9 @@ func (c *Control) countFailure(v *Value, ended Ended) {
 			return // ended by order: not a failure
 		}
 	}
-	if c.State != Foreign && c.Desired.N > c.Took {
+	if c.State != Foreign && c.Desired.N > c.Acked {
 		v.Failures = 0
-		v.Took = v.Desired.N
+		v.Acked = v.Desired.N
 	}
 	v.Failures++
 }
@@ -269,9 +263,9 @@ func takeReport(v *Value, in Input, now Now) {
 	}
 	couldRead := !file.Unwritten && !file.Swapped
 	if current := cut(file.Current); couldRead && current != v.Reported && current == v.word() {
-		v.Took = v.Desired.N
+		v.Acked = v.Desired.N
 	}
-	if v.Took == v.Desired.N {
+	if v.Acked == v.Desired.N {
 		v.Buried = 0
 	}
 	v.Reported, v.Extra = cut(file.Current), file.Extra

@@ -35,7 +35,7 @@ func (c *Control) classify(in Input, now Now) ([]Event, error) {
 	switch in := in.(type) {
 	case Commanded:
 		return c.commanded(in, now)
-	case FileRead, FileGone, FileBroken:
+	case observation:
 		return c.fileLooked(in, now), nil
 	case Started:
 		return c.resume(now), nil
@@ -119,30 +119,37 @@ func (c *Control) wantedEvent(word string, now Now, again bool) Event {
 	}
 }
 
+// observation is an input about the file.
+type observation interface {
+	Input
+	looked(c *Control, now Now) []Event
+}
+
 // fileLooked classifies an observation of the file. If the configuration made the agent foreign,
 // that event comes first: otherwise Fairlead's rules would overwrite the file.
-func (c *Control) fileLooked(in Input, now Now) []Event {
+func (c *Control) fileLooked(in observation, now Now) []Event {
 	if c.becomesForeign() {
 		next := *c
 		next.State = Foreign
-		return append(one(MadeForeign), next.fileLooked(in, now)...)
+		return append(one(MadeForeign), in.looked(&next, now)...)
 	}
-	switch in := in.(type) {
-	case FileRead:
-		return c.fileRead(in, now)
-	case FileBroken:
-		if in.Torn {
-			return one(FileTorn)
-		}
-		return one(FileMalformed)
-	case FileGone:
-		if c.State == Foreign && c.Reported == "" {
-			return nil
-		}
-		return one(FileMissing)
-	default:
-		panic(fmt.Sprintf("control: not an observation of a file: %T", in))
+	return in.looked(c, now)
+}
+
+func (in FileRead) looked(c *Control, now Now) []Event { return c.fileRead(in, now) }
+
+func (in FileBroken) looked(*Control, Now) []Event {
+	if in.Torn {
+		return one(FileTorn)
 	}
+	return one(FileMalformed)
+}
+
+func (FileGone) looked(c *Control, _ Now) []Event {
+	if c.State == Foreign && c.Reported == "" {
+		return nil
+	}
+	return one(FileMissing)
 }
 
 // overtaken reports whether a file holds a desired state that is older than the current one: it was written before the
@@ -236,7 +243,7 @@ func (c *Control) foreignRead(in FileRead, now Now) []Event {
 		return one(CommandUnwritten)
 	}
 	ownEnd := in.Desired == WordPause && in.Current == WordPause && (c.Reported == WordRunOnce || c.Reported == WordRunCleanup)
-	if ownEnd && c.Wants() && c.Desired.N > c.Took {
+	if ownEnd && c.Wants() && c.Desired.N > c.Acked {
 		return one(CommandBuried)
 	}
 	if ownEnd && c.Wants() {
@@ -289,7 +296,7 @@ func (c *Control) unread(in FileRead, now Now) bool {
 		return true
 	case c.Wants() && !now.Held && in.Desired == WordPause && in.Note == heldNote(c.Desired.State):
 		return true
-	case c.Desired.N <= c.Took || !ends && !c.wroteBack(func(d *Desired) bool { return d.State == in.Desired }):
+	case c.Desired.N <= c.Acked || !ends && !c.wroteBack(func(d *Desired) bool { return d.State == in.Desired }):
 		return false
 	case current != c.Reported && current == c.word():
 		return false // it works on the newest
@@ -390,7 +397,7 @@ func (c *Control) ended(in Ended, now Now) Event {
 	if c.State == Foreign {
 		return ProgramEnded
 	}
-	isNewer := c.Desired.N > c.Took
+	isNewer := c.Desired.N > c.Acked
 	if c.word() == WordPause {
 		// The newest desired state applies as written.
 		return c.endedAtPause()

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 )
 
@@ -45,7 +46,7 @@ type Policy struct {
 type Value struct {
 	State        State     `json:"state"`
 	Desired      Desired   `json:"desired"`
-	Took         uint64    `json:"took,omitempty"`          // number of the desired state that the current session follows
+	Acked        uint64    `json:"took,omitempty"`          // number of the desired state that the current session follows
 	Stamp        time.Time `json:"stamp,omitzero"`          // timestamp of the file; increases with every write
 	Failures     int       `json:"failures,omitempty"`      // consecutive failures
 	RetryAt      time.Time `json:"retry_at,omitzero"`       // end of the back-off
@@ -110,20 +111,34 @@ const (
 	LockedByOrder Lock = "order" // the command line, the page or the API; only they lift it, and no file does
 )
 
-// Change is one row that one agent took.
-type Change struct {
-	Row     string
-	From    State
-	To      State
-	Trigger Event
-	Value   Value
-	Open    Kind   // kind of session to open; empty: none
-	End     string // reason to end the current session; empty: it continues
-
-	// Overtaken is a desired state that a newer one replaced before Fairlead read it. It has
-	// no effect; the change only records it.
-	Overtaken *Desired
+// Body is what Apply needs.
+type Body struct {
+	Value     Value    `json:"value"`
+	Overtaken *Desired `json:"overtaken,omitempty"` // a newer one replaced it before Fairlead read it; for the record
+	Seen      string   `json:"seen,omitempty"`      // identity of the other program's write that this change takes in
+	Swapped   string   `json:"swapped,omitempty"`   // the same for a write found in a replaced file
+	Sum       string   `json:"sum,omitempty"`       // identity of the new file if this change writes one; the caller sets it
 }
+
+// JSONKey is the key of a change in the journal.
+func (*Body) JSONKey() string { return "control" }
+
+// Opens returns the kind of session that a change opens; empty: none.
+func Opens(ch change.Change) Kind {
+	for _, act := range actsOf(ch) {
+		if kind, ok := opened[act]; ok {
+			return kind
+		}
+	}
+	return ""
+}
+
+// Ends reports whether a change ends the current session, because a limit is reached.
+func Ends(ch change.Change) bool { return slices.Contains(actsOf(ch), EndSession) }
+
+func actsOf(ch change.Change) []Act { return Table[State(ch.From)][Event(ch.Trigger)].Do }
+
+var opened = map[Act]Kind{OpenSession: Work, OpenCleanup: Cleanup, OpenProgram: Program}
 
 // Kind is the purpose of a session.
 type Kind string
@@ -156,7 +171,7 @@ type Now struct {
 }
 
 // Apply applies a change. It cannot fail and does not use the table.
-func (c *Control) Apply(ch Change) { c.Value = ch.Value }
+func (c *Control) Apply(ch change.Change) { c.Value = change.As[Body](ch.Body).Value }
 
 // Current returns current_state, or what the foreign loop last reported.
 func (v *Value) Current() string {
@@ -229,7 +244,7 @@ func (c *Control) Retry() time.Time {
 
 // begun reports whether a foreign loop has worked on the current one-shot.
 func (v *Value) begun() bool {
-	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Desired.N <= v.Took
+	return (v.word() == WordRunOnce || v.word() == WordRunCleanup) && v.Desired.N <= v.Acked
 }
 
 // Overwritten reports whether a foreign loop keeps writing over an order, so that the order may never be read.
@@ -242,38 +257,44 @@ func (c *Control) programDue() bool {
 
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the
 // input says what already holds.
-func (c *Control) Decide(in Input, now Now) ([]Change, error) {
+func (c *Control) Decide(in Input, now Now) ([]change.Change, error) {
 	events, err := c.classify(in, now)
 	if err != nil {
 		return nil, err
 	}
-	var changes []Change
+	var changes []change.Change
 	for i, event := range events {
 		if i > 0 { // each event is decided on the result of the one before
 			next := *c
 			next.Apply(changes[i-1])
 			c = &next
 		}
-		change, err := c.take(event, in, now)
+		ch, err := c.take(event, in, now)
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, change)
+		changes = append(changes, ch)
 	}
 	return changes, nil
 }
 
 // take looks up an event and applies the row's acts to a copy of the value.
-func (c *Control) take(event Event, in Input, now Now) (Change, error) {
+func (c *Control) take(event Event, in Input, now Now) (change.Change, error) {
 	rule, err := Table.Look(c.Name, c.State, event)
 	if err != nil {
-		return Change{}, err
+		return change.Change{}, err
 	}
-	ch := Change{Row: rule.ID, From: c.State, To: rule.To, Trigger: event, Value: c.Value}
+	body := &Body{Value: c.Value}
+	switch file, ok := in.(FileRead); {
+	case ok && file.Swapped:
+		body.Swapped = file.Ident
+	case ok:
+		body.Seen = file.Ident
+	}
 	for _, act := range rule.Do {
-		c.act(act, &ch, in, now)
+		c.act(act, event, body, in, now)
 	}
-	v := &ch.Value
+	v := &body.Value
 	v.State = rule.To
 	if !v.UnderWay() {
 		v.Limit = ""
@@ -281,15 +302,18 @@ func (c *Control) take(event Event, in Input, now Now) (Change, error) {
 	if v.State != Foreign {
 		v.Reported, v.Before, v.Earlier, v.Buried = "", nil, nil, 0
 	} else if c.State != Foreign {
-		v.Took = 0 // the foreign loop has not started on any desired state
+		v.Acked = 0 // the foreign loop has not started on any desired state
 	}
-	if (c.State == BackingOff && v.State != BackingOff) || ch.Open == Program {
+	if (c.State == BackingOff && v.State != BackingOff) || slices.Contains(rule.Do, OpenProgram) {
 		v.RetryAt = time.Time{}
 	}
 	if writes(rule.Do) || (c.Current() != v.Current() && v.State != Foreign) {
 		v.Stamp = nextStamp(c.Stamp, now.At, in)
 	}
-	return ch, nil
+	return change.Change{
+		Machine: "control", Entity: "control/" + c.Name, Row: rule.ID, From: string(c.State), To: string(rule.To), Trigger: string(event),
+		At: now.At, Body: body,
+	}, nil
 }
 
 // writes reports whether acts change the content of the file. A foreign loop's file is written

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -20,7 +21,7 @@ var coverage = machinetest.NewCoverage()
 
 // decide calls Decide, counts the rows of its changes, and checks what must hold for every result.
 // All tests of this package use it. A refusal is a normal result.
-func decide(t testing.TB, c *Control, in Input, now Now) ([]Change, error) {
+func decide(t testing.TB, c *Control, in Input, now Now) ([]change.Change, error) {
 	t.Helper()
 	before := *c
 	changes, err := c.Decide(in, now)
@@ -32,24 +33,27 @@ func decide(t testing.TB, c *Control, in Input, now Now) ([]Change, error) {
 	}
 	last := before.Value
 	for _, ch := range changes {
+		value := bodyOf(ch).Value
 		coverage.Row(ch.Row)
-		coverage.Pair("", string(ch.From), string(ch.Trigger))
-		if ch.From != last.State || ch.To != ch.Value.State {
-			t.Fatalf("a change from %s to %s comes between %s and %s", ch.From, ch.To, last.State, ch.Value.State)
+		coverage.Pair("", ch.From, ch.Trigger)
+		if ch.From != string(last.State) || ch.To != string(value.State) {
+			t.Fatalf("a change from %s to %s comes between %s and %s", ch.From, ch.To, last.State, value.State)
 		}
-		if ch.Value.Stamp.Before(last.Stamp) {
-			t.Fatalf("%s: the timestamp decreased from %s to %s", ch.Trigger, last.Stamp, ch.Value.Stamp)
+		if value.Stamp.Before(last.Stamp) {
+			t.Fatalf("%s: the timestamp decreased from %s to %s", ch.Trigger, last.Stamp, value.Stamp)
 		}
-		was, is := Control{Name: c.Name, Policy: c.Policy, Value: last}, Control{Name: c.Name, Policy: c.Policy, Value: ch.Value}
+		was, is := Control{Name: c.Name, Policy: c.Policy, Value: last}, Control{Name: c.Name, Policy: c.Policy, Value: value}
 		says, said := is.File(now.Held), was.File(now.Held)
 		says.Stamp, said.Stamp = time.Time{}, time.Time{}
-		if says != said && is.State != Foreign && !ch.Value.Stamp.After(last.Stamp) {
+		if says != said && is.State != Foreign && !value.Stamp.After(last.Stamp) {
 			t.Fatalf("%s: the file changed but its timestamp did not:\n%s", ch.Trigger, cmp.Diff(said, says))
 		}
-		last = ch.Value
+		last = value
 	}
 	return changes, err
 }
+
+func bodyOf(ch change.Change) *Body { return change.As[Body](ch.Body) }
 
 // TestMain also fails if no test used some row of the tables.
 func TestMain(m *testing.M) {
@@ -180,11 +184,11 @@ func TestReplacedFileIsOlder(t *testing.T) {
 			Value: Value{State: state, Desired: Desired{State: WordPause, By: "human", At: at, N: 3}, Stamp: at},
 		}
 		changes, err := decide(t, c, older, Now{At: at.Add(time.Second)})
-		if err != nil || len(changes) != 1 || changes[0].Row != "X3" || changes[0].Overtaken == nil ||
-			changes[0].Overtaken.Note != "too late" {
+		if err != nil || len(changes) != 1 || changes[0].Row != "X3" || bodyOf(changes[0]).Overtaken == nil ||
+			bodyOf(changes[0]).Overtaken.Note != "too late" {
 			t.Fatalf("%s: an overtaken desired state is not recorded: %+v, %v", state, changes, err)
 		}
-		if diff := cmp.Diff(c.Value, changes[0].Value); diff != "" {
+		if diff := cmp.Diff(c.Value, bodyOf(changes[0]).Value); diff != "" {
 			t.Errorf("%s: an overtaken desired state has an effect:\n%s", state, diff)
 		}
 	}

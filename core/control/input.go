@@ -1,9 +1,16 @@
 package control
 
-import "time"
+import (
+	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
+)
 
 // Input is something that happened. classify returns the events for it.
-type Input interface{ input() }
+type Input = change.Input[Event]
+
+// Subject is what an input is about: the only agent. Starts: it can hold a new desired state.
+type Subject = change.Subject[Event]
 
 // Commanded sets the desired state through the API.
 type Commanded struct {
@@ -102,15 +109,16 @@ const (
 	RateLimited Outcome = "rate_limited"      // a rate limit of the provider ended it; not a failure
 )
 
-func (Commanded) input()  {}
-func (FileRead) input()   {}
-func (FileGone) input()   {}
-func (FileBroken) input() {}
-func (Started) input()    {}
-func (Released) input()   {}
-func (Held) input()       {}
-func (Stopping) input()   {}
-func (Adopted) input()    {}
-func (LimitHit) input()   {}
-func (Elapsed) input()    {}
-func (Ended) input()      {}
+// Subject of each input is what it is about.
+func (Commanded) Subject() Subject  { return Subject{Event: "ordered", Starts: true} }
+func (FileRead) Subject() Subject   { return Subject{Event: FileFound, Starts: true} }
+func (FileGone) Subject() Subject   { return Subject{Event: FileMissing} }
+func (FileBroken) Subject() Subject { return Subject{Event: FileMalformed} }
+func (Started) Subject() Subject    { return Subject{Event: DueContinuous} }
+func (Released) Subject() Subject   { return Subject{Event: HoldLifted} }
+func (Held) Subject() Subject       { return Subject{Event: HoldSet} }
+func (Stopping) Subject() Subject   { return Subject{Event: StopAsked} }
+func (Adopted) Subject() Subject    { return Subject{Event: SessionAdopted} }
+func (LimitHit) Subject() Subject   { return Subject{Event: LimitReached} }
+func (Elapsed) Subject() Subject    { return Subject{Event: BackoffElapsed} }
+func (Ended) Subject() Subject      { return Subject{Event: EndedGoOn} }

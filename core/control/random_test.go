@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 	"github.com/google/go-cmp/cmp"
 )
@@ -159,7 +160,7 @@ func (w *world) end(how uint64) {
 		w.begin()
 	}
 	if (ended.Outcome == RateLimited || ended.Outcome == Anew) && w.open != Program {
-		w.spentOn[w.agent.Took]-- // after a rate limit the session counts as not done
+		w.spentOn[w.agent.Acked]-- // after a rate limit the session counts as not done
 	}
 	w.open, w.ran = "", false
 	w.decide(ended)
@@ -168,7 +169,7 @@ func (w *world) end(how uint64) {
 func (w *world) begin() {
 	w.ran = true
 	if w.open != Program {
-		w.spentOn[w.agent.Took]++
+		w.spentOn[w.agent.Acked]++
 	}
 }
 
@@ -225,7 +226,7 @@ func (w *world) decide(in Input) {
 		return
 	}
 	for _, ch := range changes {
-		line, err := json.Marshal(ch.Value)
+		line, err := json.Marshal(bodyOf(ch).Value)
 		if err != nil {
 			w.t.Fatalf("cannot encode the change: %v", err)
 		}
@@ -237,24 +238,24 @@ func (w *world) decide(in Input) {
 }
 
 // judge checks one change against the specification.
-func (w *world) judge(was Value, ch Change, in Input) {
-	is := ch.Value
-	if ch.Open != "" {
+func (w *world) judge(was Value, ch change.Change, in Input) {
+	kind, is := Opens(ch), bodyOf(ch).Value
+	if kind != "" {
 		switch {
 		case w.open != "":
 			w.t.Fatalf("%s: a second session is opened", ch.Trigger)
 		case w.now.Held || w.now.Stopping || w.now.OverLimit != "":
 			w.t.Fatalf("%s: a session is opened during %+v", ch.Trigger, w.now)
-		case ch.Open == Program && is.State != Foreign:
+		case kind == Program && is.State != Foreign:
 			w.t.Fatalf("%s: a program is started for an agent that is not foreign", ch.Trigger)
-		case ch.Open != Program && (is.word() == WordPause || is.word() != is.Current()):
+		case kind != Program && (is.word() == WordPause || is.word() != is.Current()):
 			w.t.Fatalf("%s: a session is opened for %s, but the desired state is %s", ch.Trigger, is.Current(), is.word())
-		case ch.Open == Cleanup && is.word() == WordRunOnce, ch.Open == Work && is.word() == WordRunCleanup:
-			w.t.Fatalf("%s: %s is opened for %s", ch.Trigger, ch.Open, is.word())
+		case kind == Cleanup && is.word() == WordRunOnce, kind == Work && is.word() == WordRunCleanup:
+			w.t.Fatalf("%s: %s is opened for %s", ch.Trigger, kind, is.word())
 		}
-		w.open, w.ran = ch.Open, false
+		w.open, w.ran = kind, false
 	}
-	if ch.End != "" && w.open == "" {
+	if Ends(ch) && w.open == "" {
 		w.t.Fatalf("%s: no session is open that could be ended", ch.Trigger)
 	}
 	if is.Desired.N < was.Desired.N || (is.Desired.N == was.Desired.N && is.Desired != was.Desired) {
@@ -280,9 +281,9 @@ func (w *world) judge(was Value, ch Change, in Input) {
 		w.t.Fatalf("%s: a desired state without an author: %+v", ch.Trigger, is.Desired)
 	case ch.Row == "C16" || ch.Row == "C17" || ch.Row == "F1": // these rows note a reason, whatever the desired state was
 	case ch.Row == "C8" || ch.Row == "C9" || ch.Row == "C20" || ch.Row == "C15":
-		if was.Desired.N > was.Took {
+		if was.Desired.N > was.Acked {
 			w.t.Fatalf("%s: desired state %d was overwritten at the end of a session for desired state %d: %+v", ch.Trigger, was.Desired.N,
-				was.Took, was.Desired)
+				was.Acked, was.Desired)
 		}
 	default:
 		w.t.Fatalf("%s: row %s overwrites the desired state", ch.Trigger, ch.Row)
@@ -298,8 +299,8 @@ func (w *world) check() {
 		w.t.Fatalf("%s, running %v, and the open session is %q", a.State, a.Running, w.open)
 	case a.UnderWay() && w.open == Program, a.Running && w.open != Program:
 		w.t.Fatalf("%s, running %v, and the open session is a %s", a.State, a.Running, w.open)
-	case a.Took > a.Desired.N:
-		w.t.Fatalf("a session follows desired state %d of only %d", a.Took, a.Desired.N)
+	case a.Acked > a.Desired.N:
+		w.t.Fatalf("a session follows desired state %d of only %d", a.Acked, a.Desired.N)
 	case a.State == BackingOff && a.RetryAt.IsZero():
 		w.t.Fatal("a back-off without an end")
 	case a.State == BackingOff && a.word() != WordContinuous:
@@ -326,7 +327,7 @@ func (w *world) replay() {
 		if err := json.Unmarshal(line, &v); err != nil {
 			w.t.Fatal(err)
 		}
-		again.Apply(Change{Value: v})
+		again.Apply(change.Change{Body: &Body{Value: v}})
 	}
 	if diff := cmp.Diff(w.agent, again); diff != "" {
 		w.t.Fatalf("the replayed agent differs:\n%s", diff)

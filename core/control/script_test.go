@@ -3,11 +3,13 @@ package control
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/internal/test/machinetest"
 )
@@ -209,31 +211,24 @@ func (s *stage) decide(in Input) {
 	}
 	for _, ch := range changes {
 		s.agent.Apply(ch)
-		fmt.Fprintf(&s.out, "%-24s %-4s %s\n", string(ch.From)+" -> "+string(ch.To), ch.Row, ch.Trigger)
-		if ch.Open != "" {
+		fmt.Fprintf(&s.out, "%-24s %-4s %s\n", ch.From+" -> "+ch.To, ch.Row, ch.Trigger)
+		if kind := Opens(ch); kind != "" {
 			if s.open != "" {
 				s.t.Fatalf("a second session is opened at %s", ch.Trigger)
 			}
-			s.open = ch.Open
-			fmt.Fprintf(&s.out, "  opens %s\n", ch.Open)
+			s.open = kind
+			fmt.Fprintf(&s.out, "  opens %s\n", kind)
 		}
-		if ch.End != "" {
-			fmt.Fprintf(&s.out, "  ends it: %s\n", ch.End)
+		if Ends(ch) {
+			fmt.Fprintf(&s.out, "  ends it: %s\n", bodyOf(ch).Value.Limit)
 		}
-		if wait := ch.Value.RetryAt; !wait.IsZero() && !wait.Equal(s.now.At) && waits(ch) {
+		if wait := bodyOf(ch).Value.RetryAt; !wait.IsZero() && !wait.Equal(s.now.At) && waits(ch) {
 			fmt.Fprintf(&s.out, "  tries again in %s\n", wait.Sub(s.now.At))
 		}
 	}
 }
 
-func waits(ch Change) bool {
-	for _, act := range Table[ch.From][ch.Trigger].Do {
-		if act == StartBackoff {
-			return true
-		}
-	}
-	return false
-}
+func waits(ch change.Change) bool { return slices.Contains(actsOf(ch), StartBackoff) }
 
 // showFile prints the content of the file if a block changed it.
 func (s *stage) showFile() {

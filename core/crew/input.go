@@ -4,10 +4,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
 )
 
 // Input is something that happened.
-type Input interface{ input() }
+type Input = change.Input[LeadEvent]
+
+// Subject is what an input is about: Entity is the id of a document. The lead is the only one.
+type Subject = change.Subject[LeadEvent]
 
 // Now is what a decision depends on besides the crew.
 type Now struct {
@@ -107,21 +112,24 @@ func (in Reported) OutOfRange() bool {
 // NoSeat is the seat of a line without a seat.
 const NoSeat = -1
 
-func (LeadConfigured) input() {}
-func (DaemonStarted) input()  {}
-func (SummonAsked) input()    {}
-func (WakeAsked) input()      {}
-func (LeadBegan) input()      {}
-func (LeadEnded) input()      {}
-func (LeadHeard) input()      {}
-func (LeadLost) input()       {}
-func (ActionReceived) input() {}
-func (Reported) input()       {}
-func (Registered) input()     {}
-func (Spoke) input()          {}
-func (Faulty) input()         {}
-func (Imported) input()       {}
-func (TimerFired) input()     {}
+func ofSession(event LeadEvent, id string) Subject { return Subject{Event: event, Session: id} }
+
+// Subject of each input is what it is about.
+func (in LeadConfigured) Subject() Subject { return Subject{Event: Configured, Agent: in.Agent} }
+func (DaemonStarted) Subject() Subject     { return Subject{Event: Forgotten} }
+func (SummonAsked) Subject() Subject       { return Subject{Event: SummonBegins, Starts: true} }
+func (WakeAsked) Subject() Subject         { return Subject{Event: WakeBegins, Starts: true} }
+func (in LeadBegan) Subject() Subject      { return ofSession(Began, in.Session) }
+func (in LeadEnded) Subject() Subject      { return ofSession(Ended, in.Session) }
+func (in LeadHeard) Subject() Subject      { return ofSession(Heard, in.Session) }
+func (in LeadLost) Subject() Subject       { return ofSession(Left, in.Session) }
+func (ActionReceived) Subject() Subject    { return Subject{Event: Received} }
+func (in Reported) Subject() Subject       { return ofSession(ReportedAll, in.Session) }
+func (in Registered) Subject() Subject     { return ofSession(NewRegistered, in.Session) }
+func (in Spoke) Subject() Subject          { return ofSession(SpokeOn, in.Session) }
+func (in Faulty) Subject() Subject         { return ofSession(Noticed, in.Session) }
+func (in Imported) Subject() Subject       { return Subject{Event: FileSeen, Entity: string(in.ID)} }
+func (TimerFired) Subject() Subject        { return Subject{Event: FellSilent} }
 
 // Passage is consecutive text of one speaker.
 type Passage struct{ Speaker, Text string }

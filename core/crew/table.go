@@ -138,6 +138,10 @@ const (
 	AllAwake      LeadEvent = "all_awake"          // the last agent to be woken registered
 	RegisterDue   LeadEvent = "register_due"       // it listed an agent that was never registered
 	Noticed       LeadEvent = "noticed"            // a notice for people
+
+	// Only events of documents follow from these.
+	NewRegistered LeadEvent = "agent_registered"
+	FileSeen      LeadEvent = "file_seen"
 )
 
 // LeadAct is what a row does with the lead.

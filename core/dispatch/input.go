@@ -1,7 +1,12 @@
 package dispatch
 
+import "github.com/fairlead-dev/fairlead/core/change"
+
 // Input is an event that a dispatch decides.
-type Input interface{ dispatch() }
+type Input = change.Input[Event]
+
+// Subject is what an input is about. Starts: a conversation may begin with it, or with an input that waits.
+type Subject = change.Subject[Event]
 
 // Start begins a dispatch (D1). Setup.Began is ignored.
 type Start struct{ Setup Setup }
@@ -113,15 +118,16 @@ type Interrupt struct {
 // End ends the dispatch (D10).
 type End struct{ Why string }
 
-func (Start) dispatch()     {}
-func (UserInput) dispatch() {}
-func (Delegate) dispatch()  {}
-func (Seen) dispatch()      {}
-func (TaskEnded) dispatch() {}
-func (MainEnded) dispatch() {}
-func (Respond) dispatch()   {}
-func (Deny) dispatch()      {}
-func (Wrote) dispatch()     {}
-func (Message) dispatch()   {}
-func (Interrupt) dispatch() {}
-func (End) dispatch()       {}
+// Subject of each input is what it is about.
+func (Start) Subject() Subject       { return Subject{Event: Started} }
+func (UserInput) Subject() Subject   { return Subject{Event: InputCame, Starts: true} }
+func (in Delegate) Subject() Subject { return Subject{Event: Delegated, Agent: in.Agent} }
+func (in Seen) Subject() Subject     { return Subject{Event: CallerSeen, Agent: in.Agent} }
+func (TaskEnded) Subject() Subject   { return Subject{Event: TaskOver, Starts: true} }
+func (MainEnded) Subject() Subject   { return Subject{Event: RoundOver, Starts: true} }
+func (Respond) Subject() Subject     { return Subject{Event: Responded, Starts: true} }
+func (Deny) Subject() Subject        { return Subject{Event: CallDenied} }
+func (Wrote) Subject() Subject       { return Subject{Event: FileWritten} }
+func (Message) Subject() Subject     { return Subject{Event: MessageTaken, Starts: true} }
+func (Interrupt) Subject() Subject   { return Subject{Event: Interrupted, Starts: true} }
+func (End) Subject() Subject         { return Subject{Event: EndAsked} }

@@ -13,7 +13,10 @@ import (
 )
 
 // Input is something that happened to a host.
-type Input interface{ input() }
+type Input = change.Input[Event]
+
+// Subject is what an input is about: Entity is the name of a host.
+type Subject = change.Subject[Event]
 
 // Join is a host that asks to take part. It asks at each start of its daemon, and when the journal says that
 // it is lost. It has ended the sessions of its older incarnations by then, except those with [Wait].
@@ -82,44 +85,48 @@ type Fetched struct {
 // Alone makes ordinary hosts of all engine hosts but the leader's own: from this change on only that one leads.
 type Alone struct{ Name string }
 
-func (Alone) input()   {}
-func (Join) input()    {}
-func (Note) input()    {}
-func (Fetched) input() {}
-func (Renew) input()   {}
-func (Doubt) input()   {}
-func (Lose) input()    {}
-func (Place) input()   {}
-func (Release) input() {}
-func (Drain) input()   {}
-func (Leave) input()   {}
-func (Remove) input()  {}
-func (Report) input()  {}
+// Subject of each input is what it is about.
+func (in Join) Subject() Subject  { return Subject{Event: HostJoined, Entity: in.Name} }
+func (in Renew) Subject() Subject { return Subject{Event: Renewed, Entity: in.Name} }
+func (in Doubt) Subject() Subject { return Subject{Event: DoubtDue, Entity: in.Name} }
+func (in Lose) Subject() Subject  { return Subject{Event: LostDue, Entity: in.Name} }
+func (in Place) Subject() Subject {
+	return Subject{Event: SessionPlaced, Entity: in.Host, Session: in.Session, Starts: true}
+}
+func (in Release) Subject() Subject { return Subject{Event: SessionReleased, Session: in.Session} }
+func (in Drain) Subject() Subject   { return Subject{Event: DrainAsked, Entity: in.Name} }
+func (in Leave) Subject() Subject   { return Subject{Event: HostLeft, Entity: in.Name} }
+func (in Remove) Subject() Subject  { return Subject{Event: Removed, Entity: in.Name} }
+func (in Report) Subject() Subject {
+	return Subject{Event: ReportedLate, Entity: in.Host, Session: in.Session}
+}
+func (in Note) Subject() Subject    { return Subject{Event: LacksReported, Entity: in.Name} }
+func (in Fetched) Subject() Subject { return Subject{Event: BranchesFetched, Entity: in.Name} }
+func (Alone) Subject() Subject      { return Subject{Event: EngineEnded} } // all hosts but the one that it names
 
 // Decide returns the changes that an input causes, or a refusal. It returns no change if the input says what
 // already holds.
 func (t *Hosts) Decide(at time.Time, by change.Actor, in Input) ([]change.Change, error) {
 	d := &hostDraft{t: t, at: at, by: by}
+	h := t.Hosts[in.Subject().Entity] // nil: the input names no host, or an unknown one
 	var err error
 	switch in := in.(type) {
 	case Join:
 		err = d.join(in)
 	case Renew:
-		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.RemovedBy == "" && !h.DoubtedAt.IsZero() &&
-			(h.State == Doubted || h.State == Draining) {
+		if h.has(in.Incarnation) && h.RemovedBy == "" && !h.DoubtedAt.IsZero() && (h.State == Doubted || h.State == Draining) {
 			err = d.move(in.Name, Renewed, in)
 		}
 	case Note:
-		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.State != Lost && h.State != Left &&
-			!slices.Equal(h.Lacks, Lacks(in.Lacks)) {
+		if h.has(in.Incarnation) && h.State != Lost && h.State != Left && !slices.Equal(h.Lacks, Lacks(in.Lacks)) {
 			err = d.move(in.Name, LacksReported, in)
 		}
 	case Fetched:
-		if h := t.Hosts[in.Name]; h != nil && h.Incarnation == in.Incarnation && h.State != Lost && h.State != Left && h.Branches {
+		if h.has(in.Incarnation) && h.State != Lost && h.State != Left && h.Branches {
 			err = d.move(in.Name, BranchesFetched, in)
 		}
 	case Doubt:
-		if h := t.Hosts[in.Name]; h == nil || h.DoubtedAt.IsZero() {
+		if h == nil || h.DoubtedAt.IsZero() {
 			err = d.move(in.Name, DoubtDue, in)
 		}
 	case Lose:
@@ -142,7 +149,7 @@ func (t *Hosts) Decide(at time.Time, by change.Actor, in Input) ([]change.Change
 			err = cmp.Or(d.move(in.Name, DrainAsked, in), d.drained(in.Name, 0))
 		}
 	case Leave:
-		if h := t.Hosts[in.Name]; h == nil || h.State != Left {
+		if h == nil || h.State != Left {
 			err = d.move(in.Name, HostLeft, in)
 		}
 	case Remove:
@@ -150,9 +157,8 @@ func (t *Hosts) Decide(at time.Time, by change.Actor, in Input) ([]change.Change
 	case Alone:
 		err = d.alone(in)
 	case Report:
-		known := t.Hosts[in.Host] != nil &&
-			slices.ContainsFunc(t.Hosts[in.Host].Late,
-				func(l Late) bool { return l.Token == in.Token && l.What == clip.To(in.What, whatMax) })
+		known := h != nil &&
+			slices.ContainsFunc(h.Late, func(l Late) bool { return l.Token == in.Token && l.What == clip.To(in.What, whatMax) })
 		if ok, _ := t.Counts(in.Token); !ok && !known { // it is repeated until it is answered
 			err = cmp.Or(d.move(in.Host, ReportedLate, in), d.drained(in.Host, 0))
 		}
@@ -164,6 +170,9 @@ func (t *Hosts) Decide(at time.Time, by change.Actor, in Input) ([]change.Change
 	}
 	return d.changes, nil
 }
+
+// has reports whether a host is known, and this is its last incarnation.
+func (h *Host) has(incarnation uint64) bool { return h != nil && h.Incarnation == incarnation }
 
 // hostDraft collects the changes of one decision. is has those about one host applied.
 type hostDraft struct {

@@ -50,10 +50,6 @@ func (w *Watch) Due(now BootTime, removed bool) Due {
 	return NothingDue
 }
 
-// NoStart reports whether a grant that was given at a time can start nothing any more, because of its age.
-// Until then, or until its host reports, a leader does not acknowledge a person's pause of the agent.
-func NoStart(granted, now BootTime) bool { return now-granted >= GrantGone }
-
 // TryToLead reports whether the leader's lease was silent for so long that a host should try to lead. It is
 // liveness only. What elects is the append of DaemonStarted with the journal's end pinned.
 func TryToLead(silence BootTime) bool { return silence >= LeaderSilence }

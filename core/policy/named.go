@@ -33,11 +33,10 @@ const namedQuotes = "`\"'“„‘«‹「『"
 // (docs/plan, ./x, ~/x, /tmp/x, notes.md, .env, Makefile), quoted or not, and any single word in backquotes.
 // A word that only looks like a path ("and/or") is harmless, because no such file exists. The root, the home
 // and the folder above do not count unless something in them is named.
-func NamedPaths(input string) []string { return NamedPathsIn(input, nil) }
-
-// NamedPathsIn returns these paths, and those that exist between text that is joined to them on both sides, as in Chinese and Japanese,
-// where only the disk tells where a name begins and ends. exists reports whether a path exists.
-func NamedPathsIn(input string, exists func(path string) bool) []string {
+//
+// It also returns those that exist between text that is joined to them on both sides, as in Chinese and Japanese, where only the
+// disk tells where a name begins and ends. exists reports whether a path exists; nil: these are not looked for.
+func NamedPaths(input string, exists func(path string) bool) []string {
 	looks := 0
 	there := func(p string) bool {
 		looks++

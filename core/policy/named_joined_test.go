@@ -45,17 +45,17 @@ func TestNamedPathsInJoinedText(t *testing.T) {
 		"계획은문서/계획.md에있다":            "문서/계획.md",
 		"“请修改文档/说明.md文件”":           "文档/说明.md",
 	} {
-		if paths := policy.NamedPathsIn(input, d.exists); !slices.Contains(paths, want) {
+		if paths := policy.NamedPaths(input, d.exists); !slices.Contains(paths, want) {
 			t.Errorf("%q names %q, not %q", input, paths, want)
 		}
 	}
-	if paths := policy.NamedPathsIn("请修改计划/说明书.md文件和总结.txt吧", d.exists); slices.ContainsFunc(paths,
+	if paths := policy.NamedPaths("请修改计划/说明书.md文件和总结.txt吧", d.exists); slices.ContainsFunc(paths,
 		func(p string) bool { return d.exists(p) }) {
 		t.Errorf("it names %q", paths)
 	}
 }
 
-// Any path that exists is found between any joined text, in few looks, and each path that is found beside those of NamedPaths exists or is
+// Any path that exists is found between any joined text, in few looks, and each path that is found only with the disk exists or is
 // in a folder that does.
 func TestAnyJoinedPathIsNamed(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -75,11 +75,11 @@ func TestAnyJoinedPathIsNamed(t *testing.T) {
 		before, after := some(0, 12), some(0, 12)
 		d := diskOf(name)
 		input := before + name + after
-		paths := policy.NamedPathsIn(input, d.exists)
+		paths := policy.NamedPaths(input, d.exists)
 		if !slices.Contains(paths, name) {
 			t.Fatalf("%q names %q, not %q", input, paths, name)
 		}
-		plain := policy.NamedPaths(input)
+		plain := policy.NamedPaths(input, nil)
 		for _, p := range paths {
 			if !slices.Contains(plain, p) && !d.paths[p] && !d.paths[path.Dir(p)] {
 				t.Fatalf("%q names %q", input, p)
@@ -87,7 +87,7 @@ func TestAnyJoinedPathIsNamed(t *testing.T) {
 		}
 	}
 	d := diskOf("文档/说明.md")
-	policy.NamedPathsIn(strings.Repeat("请修改文档/说明书.mdа文件", 4000), d.exists)
+	policy.NamedPaths(strings.Repeat("请修改文档/说明书.mdа文件", 4000), d.exists)
 	if d.looks > 1000 {
 		t.Errorf("%d looks at the disk", d.looks)
 	}

@@ -48,7 +48,7 @@ func TestNamedPaths(t *testing.T) {
 		"“Sieh dir docs/a.md an”":                        {"docs/a.md"},
 		"我说“你好”，没有文件":                                    nil,
 	} {
-		if diff := cmp.Diff(want, policy.NamedPaths(input)); diff != "" {
+		if diff := cmp.Diff(want, policy.NamedPaths(input, nil)); diff != "" {
 			t.Errorf("%.80q names other paths (-want +got):\n%s", input, diff)
 		}
 	}
@@ -60,7 +60,7 @@ func FuzzNamedPaths(f *testing.F) {
 	f.Add("an \"unclosed quote and a.md")
 	f.Add("a\x00b.md „Plan“ `rm -rf /`")
 	f.Fuzz(func(t *testing.T, input string) {
-		for _, p := range policy.NamedPaths(input) {
+		for _, p := range policy.NamedPaths(input, nil) {
 			if p == "" || strings.ContainsAny(p, "\x00\n") {
 				t.Errorf("%q names the path %q", input, p)
 			}

@@ -23,18 +23,18 @@ func (b *Questions) Decide(at time.Time, by change.Actor, in Input) ([]change.Ch
 		err = d.answer(in)
 	case Cover:
 		if q := b.Questions[in.ID]; in.Verdict.Rule != "" && (q == nil || q.CanSay(in.Verdict.Allow)) {
-			err = d.moveID(in.ID, Ruled, in.Verdict)
+			err = d.moveNamed(in)
 		}
 	case Hand:
 		if q := b.Questions[in.ID]; q == nil || !q.Over() { // the delivery is reported twice after a crash
-			err = d.moveID(in.ID, Handed, in)
+			err = d.moveNamed(in)
 		}
 	case TakeBack:
 		err = d.takeBack(in)
 	case Overtake:
 		for _, q := range b.Open(in.Agent) {
 			if q.Order != "" {
-				err = cmp.Or(err, d.move(*q, TakenBack, TakeBack{Why: "a newer desired state is in force"}))
+				err = cmp.Or(err, d.move(*q, TakeBack{Why: "a newer desired state is in force"}))
 			}
 		}
 	case Revoke:
@@ -42,7 +42,7 @@ func (b *Questions) Decide(at time.Time, by change.Actor, in Input) ([]change.Ch
 	case Due:
 		for _, q := range b.Open("") {
 			if !q.ExpiresAt.IsZero() && !at.Before(q.ExpiresAt) {
-				err = cmp.Or(err, d.move(*q, TimeUp, in))
+				err = cmp.Or(err, d.move(*q, in))
 			}
 		}
 	default:
@@ -72,17 +72,19 @@ func (d *questionDraft) add(id, row string, from, to State, event Event, body Bo
 	d.questions.Apply(ch)
 }
 
-func (d *questionDraft) moveID(id string, event Event, in any) error {
-	q := d.questions.Questions[id]
+// moveNamed applies a row of the table to the question that an input names.
+func (d *questionDraft) moveNamed(in Input) error {
+	about := in.Subject()
+	q := d.questions.Questions[about.Entity]
 	if q == nil {
-		return refusal(id, event, None, "", "there is no such question; `fairlead inbox` lists the open ones")
+		return refusal(about.Entity, about.Event, None, "", "there is no such question; `fairlead inbox` lists the open ones")
 	}
-	return d.move(*q, event, in)
+	return d.move(*q, in)
 }
 
 // move applies a row of the table to a question.
-func (d *questionDraft) move(q Question, event Event, in any) error {
-	from := cmp.Or(q.State, None)
+func (d *questionDraft) move(q Question, in Input) error {
+	event, from := in.Subject().Event, cmp.Or(q.State, None)
 	rule, err := Table.Look(q.ID, from, event)
 	if err != nil {
 		if from == Answered || q.Over() {
@@ -94,7 +96,7 @@ func (d *questionDraft) move(q Question, event Event, in any) error {
 		switch act {
 		case Keep, LetStand: // the caller does these
 		case TakeRule:
-			verdict := in.(Verdict) //nolint:forcetypeassert // the event implies the type
+			verdict := in.(Cover).Verdict //nolint:forcetypeassert // the event implies the type
 			q.Allow, q.Rule, q.By, q.AnsweredAt = verdict.Allow, verdict.Rule, byRule, d.at
 			q.Option = q.optionFor(q.Allow)
 		case TakeAnswer:
@@ -165,7 +167,7 @@ func (d *questionDraft) ask(in Ask) error {
 		q.What = clip.Text(strings.TrimSpace(in.Question.What), textMax)
 	}
 	if q.Kind != Permission {
-		return d.move(q, Raised, in)
+		return d.move(q, in)
 	}
 	verdict := in.Verdict
 	// a rule that denies overrides a saved answer
@@ -173,9 +175,9 @@ func (d *questionDraft) ask(in Ask) error {
 		verdict = Verdict{Rule: s.ID, Allow: s.Allow}
 	}
 	if verdict.Rule != "" && q.CanSay(verdict.Allow) {
-		return d.move(q, Ruled, verdict)
+		return d.move(q, Cover{Verdict: verdict})
 	}
-	return d.move(q, Raised, in)
+	return d.move(q, in)
 }
 
 // CanSay reports whether a plain yes or no can be delivered. A question with several options has no
@@ -206,7 +208,7 @@ func options(list []Option) []Option {
 func (d *questionDraft) answer(in Answer) error {
 	q := d.questions.Questions[in.ID]
 	if q == nil || q.State != Open {
-		return d.moveID(in.ID, Replied, in)
+		return d.moveNamed(in)
 	}
 	in.Scope, in.Text = cmp.Or(in.Scope, Once), strings.ToValidUTF8(in.Text, "\uFFFD")
 	chosen := slices.IndexFunc(q.Options, func(o Option) bool { return o.ID == in.Option })
@@ -248,7 +250,7 @@ func (d *questionDraft) answer(in Answer) error {
 			in.Option = q.optionFor(in.Allow)
 		}
 	}
-	return d.move(*q, Replied, in)
+	return d.move(*q, in)
 }
 
 // says reports whether an option allows, if its kind is known.
@@ -337,7 +339,7 @@ func (d *questionDraft) saveAnswer(q *Question) {
 			continue
 		}
 		if c := d.questions.Covering(other.Agent, other.Session, other.Tool, other.Key); c != nil && other.CanSay(c.Allow) {
-			if err := d.move(*other, Ruled, Verdict{Rule: c.ID, Allow: c.Allow}); err != nil {
+			if err := d.move(*other, Cover{Verdict: Verdict{Rule: c.ID, Allow: c.Allow}}); err != nil {
 				panic("question: an open question cannot be answered: " + err.Error())
 			}
 		}
@@ -362,11 +364,11 @@ func (d *questionDraft) takeBack(in TakeBack) error {
 		if q := d.questions.Questions[in.ID]; q == nil || q.Over() {
 			return nil
 		}
-		return d.moveID(in.ID, TakenBack, in)
+		return d.moveNamed(in)
 	}
 	for _, q := range append(d.questions.Open(""), d.questions.Undelivered("")...) {
 		if q.Session == in.Session && q.Order == "" {
-			if err := d.move(*q, TakenBack, in); err != nil {
+			if err := d.move(*q, in); err != nil {
 				return err
 			}
 		}

@@ -123,7 +123,10 @@ const (
 )
 
 // Input is something that happened to a question.
-type Input interface{ input() }
+type Input = change.Input[Event]
+
+// Subject is what an input is about: Entity is the id of a question or of a saved answer.
+type Subject = change.Subject[Event]
 
 // Ask raises a question. The same question again (after a crash) has no effect. Verdict is what the rules say.
 type Ask struct {
@@ -173,14 +176,19 @@ type Revoke struct{ ID string }
 // Due answers the questions whose time has run out.
 type Due struct{}
 
-func (Ask) input()      {}
-func (Answer) input()   {}
-func (Cover) input()    {}
-func (Hand) input()     {}
-func (TakeBack) input() {}
-func (Overtake) input() {}
-func (Revoke) input()   {}
-func (Due) input()      {}
+// Subject of each input is what it is about.
+func (in Ask) Subject() Subject {
+	return Subject{Event: Raised, Agent: in.Question.Agent, Session: in.Question.Session, Starts: true}
+}
+func (in Answer) Subject() Subject { return Subject{Event: Replied, Entity: in.ID} }
+func (in Cover) Subject() Subject  { return Subject{Event: Ruled, Entity: in.ID} }
+func (in Hand) Subject() Subject   { return Subject{Event: Handed, Entity: in.ID} }
+func (in TakeBack) Subject() Subject {
+	return Subject{Event: TakenBack, Entity: in.ID, Session: in.Session}
+}
+func (in Overtake) Subject() Subject { return Subject{Event: TakenBack, Agent: in.Agent} }
+func (in Revoke) Subject() Subject   { return Subject{Event: Revoked, Entity: in.ID} }
+func (Due) Subject() Subject         { return Subject{Event: TimeUp} }
 
 // Body is what Apply needs: exactly one of the first three fields is set.
 type Body struct {

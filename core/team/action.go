@@ -21,10 +21,10 @@ const (
 	EndSession   ActionKind = "end_session"
 	WriteFile    ActionKind = "write_file"
 
-	LookForIt ActionKind = ActionKind(workflow.LookForIt)
-	WeighIt   ActionKind = ActionKind(workflow.WeighIt)
-	FindItems ActionKind = ActionKind(workflow.FindItems)
-	AskThem   ActionKind = ActionKind(workflow.AskThem)
+	FindReport        ActionKind = ActionKind(workflow.FindReport)
+	EvaluateCondition ActionKind = ActionKind(workflow.EvaluateCondition)
+	FindItems         ActionKind = ActionKind(workflow.FindItems)
+	AskForAnswer      ActionKind = ActionKind(workflow.AskForAnswer)
 )
 
 // Action is an action that the team's state requires. The same state produces the same key, and
@@ -164,7 +164,7 @@ func (t *Team) RunActions(id string, at time.Time) []Action {
 		switch step.Do {
 		case workflow.RunIt, workflow.EndIt:
 			actions = append(actions, t.poolActions(id, step)...)
-		case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem:
+		case workflow.FindReport, workflow.EvaluateCondition, workflow.FindItems, workflow.AskForAnswer:
 			actions = append(actions, Action{Key: step.Key, Do: ActionKind(step.Do), Run: id, Step: step})
 		case workflow.SkipIt, workflow.StartIt: // Next
 		}

@@ -16,7 +16,7 @@ func atRest(r *workflow.Run) bool {
 		return false
 	}
 	for action := range r.Actions(workflow.Now{Held: true}) {
-		if action.Do == workflow.EndIt || action.Do == workflow.RunIt || action.Do == workflow.LookForIt {
+		if action.Do == workflow.EndIt || action.Do == workflow.RunIt || action.Do == workflow.FindReport {
 			return false
 		}
 	}

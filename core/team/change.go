@@ -20,16 +20,15 @@ import (
 
 // bodies are the bodies of a team's changes. Exactly one is set of each change.
 var bodies = change.Bodies{
-	&ControlSet{}, &Session{}, &Used{}, &AgentSet{}, &TeamSet{}, &QueueSet{}, &NoteSet{}, &RunLeft{}, &ChannelConfig{},
+	&Session{}, &Used{}, &AgentSet{}, &TeamSet{}, &QueueSet{}, &NoteSet{}, &RunLeft{}, &ChannelConfig{},
 	&Delivery{}, &DispatchSet{}, &Limited{}, &Conversation{}, &Says{}, &TellsSet{},
-	&channel.Set{}, &workflow.Body{}, &crew.Body{}, &question.Body{}, &notice.Record{}, &host.Body{},
+	&control.Body{}, &channel.Set{}, &workflow.Body{}, &crew.Body{}, &question.Body{}, &notice.Record{}, &host.Body{},
 }
 
 // BodyOf reads the body of a change from the journal.
 func BodyOf(data []byte) (change.Body, error) { return bodies.Decode(data) }
 
 // JSONKey of each body is its key in the journal.
-func (*ControlSet) JSONKey() string    { return "control" }
 func (*Session) JSONKey() string       { return "session" } // the session's new state; phase none: it has ended
 func (*Used) JSONKey() string          { return "used" }
 func (*AgentSet) JSONKey() string      { return "agent" }
@@ -44,15 +43,6 @@ func (*Limited) JSONKey() string       { return "limited" }
 func (*Conversation) JSONKey() string  { return "conversation" } // of the agent's session, with the program's name for it
 func (*Says) JSONKey() string          { return "says" }         // the agent's own status
 func (*TellsSet) JSONKey() string      { return "tells" }        // what the agent is still to be told
-
-// ControlSet is the new state of an agent's control.
-type ControlSet struct {
-	Value     control.Value    `json:"value"`
-	Overtaken *control.Desired `json:"overtaken,omitempty"` // an overtaken desired state, for the record
-	Seen      string           `json:"seen,omitempty"`      // identity of the other program's write that this change takes in
-	Swapped   string           `json:"swapped,omitempty"`   // the same for a write found in a replaced file
-	Sum       string           `json:"sum,omitempty"`       // identity of the new file if this change writes one
-}
 
 // Used is an agent's report of its usage.
 type Used struct {
@@ -168,8 +158,8 @@ func (t *Team) Apply(ch change.Change) {
 		}
 		a.Settings, a.Removed = body.Settings, body.Removed
 		a.Control.Policy = a.Settings.Policy
-	case *ControlSet:
-		t.Agents[name].setControl(body)
+	case *control.Body:
+		t.Agents[name].setControl(ch, body)
 	case *Session:
 		t.Agents[name].setSession(*body)
 	case *Used:
@@ -244,26 +234,26 @@ func (t *Team) useRun(forWhom Purpose, used Used) {
 	}
 }
 
-func (a *Agent) setControl(set *ControlSet) {
-	a.Control.Value = set.Value
-	if set.Seen != "" && set.Seen != a.Seen {
-		a.remember(a.Seen)
-		a.Seen = set.Seen
+func (a *Agent) setControl(ch change.Change, set *control.Body) {
+	a.Control.Apply(ch)
+	if set.Seen != "" && set.Seen != a.LastForeign {
+		a.remember(a.LastForeign)
+		a.LastForeign = set.Seen
 	}
 	a.remember(set.Swapped)
 	if set.Sum != "" {
-		a.Sums = append(a.Sums, set.Sum) // appends copy, because a copy of the agent may share the old slice
-		a.Sums = a.Sums[max(0, len(a.Sums)-sumsMax):]
+		a.OwnSums = append(a.OwnSums, set.Sum) // appends copy, because a copy of the agent may share the old slice
+		a.OwnSums = a.OwnSums[max(0, len(a.OwnSums)-sumsMax):]
 	}
 }
 
 func (a *Agent) remember(ident string) {
-	if ident == "" || slices.Contains(a.Before, ident) {
+	if ident == "" || slices.Contains(a.EarlierForeign, ident) {
 		return
 	}
-	a.Before = append(a.Before[:len(a.Before):len(a.Before)], ident)
-	if len(a.Before) > seenMax {
-		a.Before = a.Before[len(a.Before)-seenMax:]
+	a.EarlierForeign = append(a.EarlierForeign[:len(a.EarlierForeign):len(a.EarlierForeign)], ident)
+	if len(a.EarlierForeign) > seenMax {
+		a.EarlierForeign = a.EarlierForeign[len(a.EarlierForeign)-seenMax:]
 	}
 }
 

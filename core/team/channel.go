@@ -44,71 +44,26 @@ func (d *decision) channels(in channel.Input) error {
 
 // knows refuses unknown names, and requests for a channel that was removed from the configuration.
 func (d *decision) knows(in channel.Input) error {
-	channelName, agent := namesIn(in)
-	t := d.team
+	about, t := in.Subject(), d.team
+	channelName, agent := about.Entity, about.Agent
 	switch {
+	case about.Event == channel.Configured: // it adds names
 	case agent != "" && t.Agents[agent] != nil && len(t.Channels.ByID) == 0:
 		return &table.Refusal{
-			Subject: agent, Event: wordOf(in), State: "in no channel", Row: "T2",
+			Subject: agent, Event: string(about.Event), State: "in no channel", Row: "T2",
 			Reason: "there are no channels; add one to fairlead.yaml and restart",
 		}
 	case agent != "" && t.Channels.Agents[channel.AgentID(agent)] == nil:
 		return &Unknown{What: "agent", Name: agent, Known: t.Names()}
 	case channelName != "" && t.Channels.ByID[channel.ChannelID(channelName)] == nil:
 		return &Unknown{What: "channel", Name: channelName, Known: t.ChannelIDs()}
-	case channelName != "" && t.ChannelConfigs[channelName].Off && asks(in):
+	case channelName != "" && t.ChannelConfigs[channelName].Off && about.Starts:
 		return &table.Refusal{
-			Subject: "#" + channelName, Event: wordOf(in), State: "removed", Row: "X5",
+			Subject: "#" + channelName, Event: string(about.Event), State: "removed", Row: "X5",
 			Reason: "it is no longer in fairlead.yaml; add it there and restart",
 		}
 	}
 	return nil
-}
-
-// namesIn returns the names in an input that a person may have typed.
-func namesIn(in channel.Input) (channelName, agent string) {
-	switch in := in.(type) {
-	case channel.AssignAsked:
-		return string(in.Channel), string(in.Agent)
-	case channel.RemoveAsked:
-		return string(in.Channel), string(in.Agent)
-	case channel.GrantAsked:
-		return string(in.Channel), string(in.Agent)
-	case channel.SkipAsked:
-		return string(in.Channel), ""
-	case channel.OverrideAsked:
-		return string(in.Channel), ""
-	case channel.HumanSpoke:
-		return string(in.Channel), ""
-	case channel.Said:
-		return string(in.Channel), string(in.Agent)
-	case channel.FinishAsked:
-		return string(in.Channel), string(in.Agent)
-	case channel.PassAsked:
-		return string(in.Channel), string(in.Agent)
-	case channel.WaitAskedFor:
-		return string(in.Channel), string(in.Agent)
-	case channel.WaitOver:
-		return string(in.Channel), string(in.Agent)
-	case channel.DisableAsked:
-		return "", string(in.Agent)
-	case channel.EnableAsked:
-		return "", string(in.Agent)
-	case channel.AgentConnected:
-		return "", string(in.Agent)
-	default:
-		return "", ""
-	}
-}
-
-// asks reports whether an input starts something, which removed channels do not accept.
-func asks(in channel.Input) bool {
-	switch in.(type) {
-	case channel.AssignAsked, channel.GrantAsked, channel.HumanSpoke:
-		return true
-	default:
-		return false
-	}
 }
 
 // addTurns adds changes of package channel, with the text of their message.

@@ -69,7 +69,7 @@ func (d *decision) sessionStarted(a *Agent, what SessionStarted) error {
 		s.Launch = what.Launch.Cut()
 		a.setOpen(s.Slot, &s)
 	}
-	return d.sessionSeen(a, session.Started, what.Session, what.PID)
+	return d.sessionSeen(a, what, what.PID)
 }
 
 // tokensMax limits the tokens of one session: its start is tried again after a crash only.
@@ -77,7 +77,7 @@ const tokensMax = 4
 
 // tokenGiven records the hash of a token before a process can have it.
 func (d *decision) tokenGiven(a *Agent, what TokenGiven) error {
-	s, err := d.ours(a, session.TokenGiven, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (d *decision) tokenGiven(a *Agent, what TokenGiven) error {
 
 // conversationNamed records the program's name for a session's conversation, and its changes.
 func (d *decision) conversationNamed(a *Agent, what ConversationNamed) error {
-	s, err := d.ours(a, session.Named, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (c Conversed) cut() Conversed {
 
 // statusSaid records an agent's own status. An unchanged status has no effect.
 func (d *decision) statusSaid(a *Agent, what StatusSaid) error {
-	s, err := d.ours(a, session.StatusSaid, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
 	}

@@ -54,13 +54,8 @@ func (d *decision) crew(in crew.Input) error {
 
 // mayLead refuses requests for a lead that cannot receive anything.
 func (d *decision) mayLead(in crew.Input) error {
-	var row string
-	switch in.(type) {
-	case crew.SummonAsked:
-		row = "P1"
-	case crew.WakeAsked:
-		row = "P8"
-	default:
+	about := in.Subject()
+	if !about.Starts {
 		return nil
 	}
 	name := d.team.Crew.Lead.Agent
@@ -80,7 +75,9 @@ func (d *decision) mayLead(in crew.Input) error {
 	default:
 		return nil
 	}
-	return &table.Refusal{Subject: name, Event: "lead_the_team", State: state, Row: row, Reason: reason}
+	return &table.Refusal{
+		Subject: name, Event: "lead_the_team", State: state, Row: crew.LeadTable[crew.Idle][about.Event].ID, Reason: reason,
+	}
 }
 
 // leadAgent returns the lead, if it exists.
@@ -113,15 +110,12 @@ func (t *Team) LeadAction(action channel.Action) (crew.Action, bool) {
 // IsLeadToken reports whether a token belongs to the lead's own actions and to no channel.
 func IsLeadToken(token channel.Token) bool { return token.Channel == "" }
 
-// leadDue is the event of a lead that has a pending action and no session. It comes from Next.
-type leadDue struct{}
-
 // nextOfLead returns the next event for the lead; nil: none.
 func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	lead, s := &t.Crew.Lead, a.Session
 	if s.IsLead() {
-		if s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() && t.leadIdleReason(a, at) != (ending{}) {
-			return talkOver{}
+		if end := t.leadIdleReason(a, at); s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() && end != (ending{}) {
+			return endSession{end}
 		}
 		return nil
 	}
@@ -132,7 +126,7 @@ func (t *Team) nextOfLead(a *Agent, at time.Time) any {
 	case a.Settings.Policy.Foreign: // the agent became foreign: Fairlead cannot start it any more
 		return crew.LeadEnded{Session: lead.Session, Why: foreignWords}
 	case may && !isIn(a.Queue, ForLead):
-		return leadDue{}
+		return openLeadSession{}
 	case !may && !t.held() || t.Stopping:
 		return crew.LeadEnded{Session: lead.Session, Why: why}
 	}
@@ -209,19 +203,13 @@ func (d *decision) leadSeen(a *Agent, s *Session, adopted bool) error {
 // leadHeard makes the session of a marker the lead's session, if it is an ordinary one of the lead and no lead
 // session is open.
 func (d *decision) leadHeard(in crew.Input) error {
-	id := ""
-	switch in := in.(type) {
-	case crew.Reported:
-		id = in.Session
-	case crew.Registered:
-		id = in.Session
-	}
-	a := d.team.leadAgent()
-	if id == "" || a == nil || d.team.Crew.Lead.Session != "" || a.Session == nil || a.Session.ID != id ||
+	about, a := in.Subject(), d.team.leadAgent()
+	marker := about.Event == crew.ReportedAll || about.Event == crew.NewRegistered
+	if !marker || a == nil || d.team.Crew.Lead.Session != "" || a.Session == nil || a.Session.ID != about.Session ||
 		a.Session.Phase != session.Running {
 		return nil
 	}
-	return d.crew(crew.LeadHeard{Session: id, UUID: d.leadUUID(id)})
+	return d.crew(crew.LeadHeard{Session: about.Session, UUID: d.leadUUID(about.Session)})
 }
 
 // leadOver records how a session ended that led the crew. A withdrawn one may still begin.
@@ -298,12 +286,4 @@ func (t *Team) FindDocument(name string) (*crew.Document, error) {
 		}
 	}
 	return nil, &Unknown{What: ofTheTeam, Name: name, Known: known}
-}
-
-// idleReason returns why a session for channels is asked to end.
-func (t *Team) idleReason(a *Agent, at time.Time) ending {
-	if a.Session.IsLead() {
-		return cmp.Or(t.leadIdleReason(a, at), ending{reason: EndShutdown})
-	}
-	return ending{reason: EndIdle}
 }

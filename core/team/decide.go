@@ -89,7 +89,7 @@ func (t *Team) Decide(ev Event) ([]change.Change, error) {
 		d.stop(what)
 	default:
 		a, known := t.Agents[ev.Agent]
-		_, ofQueue := what.(slotDue)
+		_, ofQueue := what.(moveQueue)
 		switch {
 		case ev.Run != "":
 			err = d.run()
@@ -136,13 +136,13 @@ func (d *decision) take(changes []change.Change) {
 // one decides an event about one agent.
 func (d *decision) one(member *Agent) error {
 	a := &d.agent
-	member.slotOf(sessionNamed(d.ev.What), a)
+	member.slotOf(d.ev.What, a)
 	switch what := d.ev.What.(type) {
 	case control.Commanded:
 		if a.Removed && what.Desired != control.WordPause {
 			return d.refuseRemoved(a, what)
 		}
-		return d.control(a, d.ev.What.(control.Input)) //nolint:forcetypeassert // what would be copied
+		return d.control(a, what)
 	case control.FileRead, control.FileGone, control.FileBroken, control.Started:
 		return d.control(a, what.(control.Input))
 	case Shell:
@@ -163,19 +163,17 @@ func (d *decision) one(member *Agent) error {
 		return d.endAsked(a)
 	case Delivered:
 		return d.delivered(a, what)
-	case talkDue:
+	case openChannelSession:
 		return d.openChannelSession(a)
-	case talkOver:
-		return d.endSession(a, d.team.idleReason(a, d.ev.At), false)
-	case leadDue:
+	case openLeadSession:
 		return d.lead(a)
-	case workDue:
+	case openDispatchSession:
 		return d.openDispatchSession(a, what)
-	case workOver:
+	case endSession:
 		return d.endSession(a, what.why, false)
 	case TimerFired:
 		return d.timer(a)
-	case slotDue:
+	case moveQueue:
 		return d.moveQueue(a)
 	default:
 		return d.ofSession(a)
@@ -228,43 +226,34 @@ func (d *decision) control(a *Agent, in control.Input) error {
 		return err
 	}
 	for _, ch := range changes {
-		set := &ControlSet{Value: ch.Value, Overtaken: ch.Overtaken}
-		switch file, ok := in.(control.FileRead); {
-		case ok && file.Swapped:
-			set.Swapped = file.Ident
-		case ok:
-			set.Seen = file.Ident
+		body := change.As[control.Body](ch.Body)
+		if !body.Value.Stamp.Equal(a.Control.Stamp) && body.Value.State != control.Foreign && d.team.Render != nil {
+			next := control.Control{Value: body.Value}
+			body.Sum = d.team.Render(next.File(d.team.Hold.On))
 		}
-		if !ch.Value.Stamp.Equal(a.Control.Stamp) && ch.To != control.Foreign && d.team.Render != nil {
-			next := control.Control{Value: ch.Value}
-			set.Sum = d.team.Render(next.File(d.team.Hold.On))
-		}
-		d.add("control/"+a.Name, "control", ch.Row, string(ch.From), string(ch.To), string(ch.Trigger), set)
+		d.take([]change.Change{ch})
 		a.Control.Apply(ch) // identities of files do not affect decisions
-		if ch.Open != "" {
+		if kind := control.Opens(ch); kind != "" {
 			if a.Session == nil && !a.full() && len(a.Queue) == 0 && !a.Waits() { // J1
-				err = d.openSession(a, Session{Kind: ch.Open, For: ForControl})
+				err = d.openSession(a, Session{Kind: kind, For: ForControl})
 			} else {
-				err = d.request(a, Request{For: ForControl, Kind: ch.Open, At: d.ev.At})
+				err = d.request(a, Request{For: ForControl, Kind: kind, At: d.ev.At})
 			}
 			if err != nil {
 				return err
 			}
 		}
-		if ch.End != "" && a.Session != nil && a.Session.For == ForControl {
-			if err := d.endSession(a, ending{EndLimit, ch.End}, false); err != nil {
+		if control.Ends(ch) && a.Session != nil && a.Session.For == ForControl {
+			if err := d.endSession(a, ending{EndLimit, body.Value.Limit}, false); err != nil {
 				return err
 			}
 		}
-		if ch.Trigger == control.RaiseAsked {
-			return d.questioned(question.OrderByFile(a.Name, during.ID, ch.Overtaken.State, order.State, order.N))
+		if ch.Trigger == string(control.RaiseAsked) {
+			return d.questioned(question.OrderByFile(a.Name, during.ID, body.Overtaken.State, order.State, order.N))
 		}
 	}
-	switch in.(type) {
-	case control.Commanded, control.FileRead:
-		if a.Control.Desired.N > order.N && len(d.team.Questions.Open(a.Name)) > 0 {
-			return d.questioned(question.Overtake{Agent: a.Name})
-		}
+	if in.Subject().Starts && a.Control.Desired.N > order.N && len(d.team.Questions.Open(a.Name)) > 0 {
+		return d.questioned(question.Overtake{Agent: a.Name})
 	}
 	return nil
 }

@@ -3,8 +3,6 @@ package team
 import (
 	"cmp"
 	"fmt"
-	"strings"
-	"unicode"
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -13,19 +11,14 @@ import (
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
-// Events that only come from Next: their effects depend on the state of the team.
-type (
-	stepDue  struct{ step workflow.StepID } // it may start, and has not requested a slot
-	endDue   struct{ step workflow.StepID } // its session must end
-	limitDue struct{ step workflow.StepID } // its session has reached a limit
-)
-
 // run decides an event about one run.
 func (d *decision) run() error {
 	id := d.ev.Run
 	switch what := d.ev.What.(type) {
-	case workflow.RunAsked, workflow.StateFound:
-		return d.begins(id, what.(workflow.Input), false)
+	case workflow.Input:
+		if what.Subject().Starts {
+			return d.begins(id, what, false)
+		}
 	case RunBegun:
 		return d.begun(id, what)
 	case RunRecalled:
@@ -44,11 +37,11 @@ func (d *decision) run() error {
 		return d.releaseRun(id, r, what)
 	case workflow.Input:
 		return d.runDecides(id, r, what)
-	case stepDue:
+	case beginStep:
 		return d.beginStep(id, what.step, false)
-	case endDue:
+	case endStep:
 		return d.endStep(id, r, what.step)
-	case limitDue:
+	case limitStep:
 		return d.limitStep(id, r, what.step)
 	case TimerFired:
 		return d.runTimer(id, r)
@@ -56,8 +49,8 @@ func (d *decision) run() error {
 		note := d.team.Notes[id]
 		d.note(id, "E7", string(what), NoteSet{Settings: note.Settings, Waived: note.Waived, LookAt: note.LookAt})
 		return nil
-	case SessionStarted, TokenGiven, PlaceAsked, SessionAdopted, SessionReported, SessionEnded:
-		return d.inPool(sessionNamed(what))
+	case Input:
+		return d.inPool(what.Subject())
 	default:
 		panic(fmt.Sprintf("team: no such event of a run: %T", what))
 	}
@@ -66,7 +59,7 @@ func (d *decision) run() error {
 func (d *decision) unknownRun(id string) error {
 	if at, gone := d.team.Archive[id]; gone {
 		return &table.Refusal{
-			Subject: "run " + id, Event: wordOf(d.ev.What), State: "archived", Row: "X5",
+			Subject: "run " + id, Event: d.ev.word(), State: "archived", Row: "X5",
 			Reason: "it was archived at " + at.Format("2006-01-02 15:04:05Z07:00") + "; `fairlead run resume " + id +
 				"` brings it back, and its name is free once its folder is deleted", Takes: []string{"run_recalled"},
 		}
@@ -74,17 +67,18 @@ func (d *decision) unknownRun(id string) error {
 	return &Unknown{What: "run", Name: id, Known: d.team.RunIDs()}
 }
 
-// wordOf returns the name of an event in a refusal, such as resume_asked.
-func wordOf(what any) string {
-	name := fmt.Sprintf("%T", what)
-	var word strings.Builder
-	for i, c := range name[strings.LastIndexByte(name, '.')+1:] {
-		if i > 0 && unicode.IsUpper(c) {
-			word.WriteByte('_')
-		}
-		word.WriteRune(unicode.ToLower(c))
+// word returns the name of an event of a run in a refusal, such as resume_asked.
+func (ev *Event) word() string {
+	switch what := ev.What.(type) {
+	case workflow.Input:
+		return string(what.Subject().Event)
+	case RunBegun:
+		return string(what.Asked.Subject().Event)
+	case Input:
+		return string(what.Subject().Event)
+	default:
+		return "event"
 	}
-	return word.String()
 }
 
 // begins starts a run. An archived run keeps its name while it has a folder.
@@ -102,25 +96,21 @@ func (d *decision) begins(id string, in workflow.Input, freed bool) error {
 // begun starts a run with its own settings, or continues it with new ones.
 func (d *decision) begun(id string, what RunBegun) error {
 	if faults := what.Settings.check(); faults != "" {
-		return &table.Refusal{Subject: "run " + id, Event: wordOf(what.Asked), State: "asked", Row: "W1", Reason: faults}
+		return &table.Refusal{Subject: "run " + id, Event: d.ev.word(), State: "asked", Row: "W1", Reason: faults}
 	}
-	if _, resumes := what.Asked.(workflow.ResumeAsked); !resumes {
+	starts := what.Asked.Subject().Starts
+	if starts {
 		if err := d.team.mayWaitFor(id, what.Settings.After); err != nil {
 			return err
 		}
 	}
 	var err error
-	switch asked := what.Asked.(type) {
-	case workflow.RunAsked, workflow.StateFound:
-		err = d.begins(id, asked, what.Freed)
-	case workflow.ResumeAsked:
-		r := d.team.Runs[id]
-		if r == nil {
-			return d.unknownRun(id)
-		}
-		err = d.runDecides(id, r, asked)
-	default:
-		panic(fmt.Sprintf("team: no run begins by a %T", asked))
+	if r := d.team.Runs[id]; starts {
+		err = d.begins(id, what.Asked, what.Freed)
+	} else if r == nil {
+		err = d.unknownRun(id)
+	} else {
+		err = d.runDecides(id, r, what.Asked)
 	}
 	was := d.team.Notes[id].Settings
 	if err != nil || was.same(&what.Settings) {
@@ -142,8 +132,8 @@ func (d *decision) runNow() workflow.Now {
 // RUNNING only with a session (X2). It is called at most once in an event, because it decides on the
 // applied state: consequences follow from Next.
 func (d *decision) runDecides(id string, r *workflow.Run, in workflow.Input) error {
-	if asked := workflow.Begins(in); asked != "" && string(asked) != id {
-		panic(fmt.Sprintf("team: run %s is asked for as %s", asked, id))
+	if about := in.Subject(); about.Starts && about.Entity != id {
+		panic(fmt.Sprintf("team: run %s is asked for as %s", about.Entity, id))
 	}
 	if answer, ok := in.(workflow.AnswerRead); ok {
 		answer.Place = d.place(id, r, answer.Lease.Step)
@@ -255,14 +245,14 @@ func (t *Team) sitter(id string, step workflow.StepID) *Agent {
 }
 
 // inPool finds the step whose session an event names.
-func (d *decision) inPool(id string) error {
+func (d *decision) inPool(about Subject) error {
 	for key, s := range d.team.Pool.Sessions {
-		if s.ID == id {
+		if s.ID == about.Session {
 			return d.ofSession(d.team.stepSlot(key))
 		}
 	}
 	return &table.Refusal{
-		Subject: "session " + id + " of run " + d.ev.Run, Event: wordOf(d.ev.What), State: string(session.None),
+		Subject: "session " + about.Session + " of run " + d.ev.Run, Event: string(about.Event), State: string(session.None),
 		Reason: "it is over, or it never was",
 	}
 }

@@ -53,18 +53,19 @@ func (d *decision) openSession(a *Agent, s Session) error {
 
 // ours finds the session that an event names, or refuses an event about an ended one: late events
 // change nothing.
-func (d *decision) ours(a *Agent, event session.Event, id string) (Session, error) {
-	if a.Session == nil || a.Session.ID != id {
+func (d *decision) ours(a *Agent, in Input) (Session, error) {
+	about := in.Subject()
+	if a.Session == nil || a.Session.ID != about.Session {
 		return Session{}, &table.Refusal{
-			Subject: "session " + id + " of " + a.Name, Event: string(event), State: string(session.None),
+			Subject: "session " + about.Session + " of " + a.Name, Event: string(about.Event), State: string(session.None),
 			Reason: "it is over, or it never was",
 		}
 	}
 	return *a.Session, nil
 }
 
-func (d *decision) sessionSeen(a *Agent, event session.Event, id string, pid int) error {
-	s, err := d.ours(a, event, id)
+func (d *decision) sessionSeen(a *Agent, in Input, pid int) error {
+	s, err := d.ours(a, in)
 	if err != nil {
 		return err
 	}
@@ -72,12 +73,12 @@ func (d *decision) sessionSeen(a *Agent, event session.Event, id string, pid int
 	if s.StartedAt.IsZero() {
 		s.StartedAt = d.ev.At
 	}
-	return d.setSession(a, event, s)
+	return d.setSession(a, in.Subject().Event, s)
 }
 
 // adopted records a session that outlived a restart, and notifies its requester.
 func (d *decision) adopted(a *Agent, what SessionAdopted) error {
-	if err := d.sessionSeen(a, session.Adopted, what.Session, what.PID); err != nil {
+	if err := d.sessionSeen(a, what, what.PID); err != nil {
 		return err
 	}
 	id, step, ok := StepOf(a.Session.For)
@@ -144,7 +145,7 @@ const heldBytesMax = 32
 // reported adds an agent's usage report once: a report at or before the last journaled offset is a
 // repetition. One at that offset can have what was said about the provider, which is reported late.
 func (d *decision) reported(a *Agent, what SessionReported) error {
-	s, err := d.ours(a, session.Reported, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
 	}
@@ -213,19 +214,15 @@ func (d *decision) limitReached(a *Agent) error {
 // sessionEnded frees the slot and lets its requester decide what follows. Next then gives the slot
 // to the first request in the queue.
 func (d *decision) sessionEnded(a *Agent, what SessionEnded) error {
-	event := session.Ended
-	switch what.Outcome {
-	case control.OK, control.Failed, control.CannotStart, control.Cancelled, control.RateLimited, control.Anew:
-	case control.Lost:
-		event = session.Lost
-	case control.Withdrawn:
-		event = session.Withdrawn
-	default:
-		panic(fmt.Sprintf("team: no such outcome: %q", what.Outcome))
-	}
-	s, err := d.ours(a, event, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
+	}
+	switch what.Outcome {
+	case control.OK, control.Failed, control.CannotStart, control.Cancelled, control.RateLimited, control.Anew,
+		control.Lost, control.Withdrawn:
+	default:
+		panic(fmt.Sprintf("team: no such outcome: %q", what.Outcome))
 	}
 	s.EndedAt, s.Outcome, s.Why, s.Bytes = d.ev.At, what.Outcome, cutLine(what.Why), what.Bytes
 	if s.Stop != nil && what.Reason != "" {
@@ -248,7 +245,7 @@ func (d *decision) sessionEnded(a *Agent, what SessionEnded) error {
 		ran = d.ev.At.Sub(s.StartedAt)
 	}
 	s.Launch, s.TokenHashes = nil, nil // its conversation keeps the record, and its token is invalid
-	if err := d.setSession(a, event, s); err != nil {
+	if err := d.setSession(a, what.Subject().Event, s); err != nil {
 		return err
 	}
 	if err := d.unplace(&s); err != nil {

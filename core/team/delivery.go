@@ -156,12 +156,6 @@ func (t *Team) firstDelivery(agent string, at time.Time) (channel.Action, bool) 
 	return channel.Action{}, false
 }
 
-// Events that only come from Next.
-type (
-	talkDue  struct{} // an agent has an action to receive and no session for it
-	talkOver struct{} // its session for channels is to end
-)
-
 // nextOfChannels returns the next event for an agent's channels.
 func (t *Team) nextOfChannels(a *Agent, at time.Time) any {
 	is := t.Channels.Agents[channel.AgentID(a.Name)]
@@ -183,10 +177,10 @@ func (t *Team) nextOfChannels(a *Agent, at time.Time) any {
 	may, _ := t.mayRunSession(a, at)
 	switch s := a.Session; {
 	case some && may && !s.ServesChannels() && !isIn(a.Queue, ForChannels):
-		return talkDue{}
+		return openChannelSession{}
 	case s.ServesChannels() && !s.IsLead() && s.Phase == session.Running && s.Ending == "" && !s.AnswerPending() &&
 		t.channelSessionIdle(a, some, at):
-		return talkOver{}
+		return endSession{ending{reason: EndIdle}}
 	}
 	return nil
 }
@@ -318,7 +312,7 @@ func (d *decision) channelSessionSeen(a *Agent, s *Session, input int64, adopted
 // delivered records that a running session has received a further action. An action during an answer
 // becomes part of what is answered.
 func (d *decision) delivered(a *Agent, what Delivered) error {
-	s, err := d.ours(a, session.ActionDelivered, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
 	}

@@ -156,23 +156,17 @@ func (t *Team) cannotServe(agent string, at time.Time) string {
 	return ""
 }
 
-// workOverWords is why a session is asked to end whose result is no longer needed.
-const workOverWords = "the conversation that it was for is over"
-
-// Events that only come from Next.
-type (
-	workDue  struct{ folder, key string } // an agent has work in a dispatch folder, and no request in the queue
-	workOver struct{ why ending }         // its session is to end
-)
+// dispatchOverWords is why a session is asked to end whose result is no longer needed.
+const dispatchOverWords = "the conversation that it was for is over"
 
 // nextOfDispatches returns the next event for an agent with work in dispatch folders; nil: none.
 func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
 	if s := a.Session; s.servesDispatch() && s.Ending == "" && s.Phase == session.Running {
 		if !t.wanted(s) {
-			return workOver{ending{reason: EndConversation}}
+			return endSession{ending{reason: EndConversation}}
 		}
 		if limit := t.OverLimit(a, at); limit != "" {
-			return workOver{ending{EndLimit, limit}}
+			return endSession{ending{EndLimit, limit}}
 		}
 	}
 	if len(t.Dispatches) == 0 || t.cannotServe(a.Name, at) != "" {
@@ -187,7 +181,7 @@ func (t *Team) nextOfDispatches(a *Agent, at time.Time) any {
 			key := w.Key()
 			_, ended := f.Ends[key]
 			if w.Agent == a.Name && !ended && !isIn(a.Queue, ForDispatch(name, key)) && !t.hasSessionFor(a.Name, ForDispatch(name, key)) {
-				return workDue{name, key}
+				return openDispatchSession{name, key}
 			}
 		}
 	}
@@ -203,7 +197,7 @@ func (t *Team) wanted(s *Session) bool {
 }
 
 // openDispatchSession opens a session, or queues a request (J1).
-func (d *decision) openDispatchSession(a *Agent, due workDue) error {
+func (d *decision) openDispatchSession(a *Agent, due openDispatchSession) error {
 	forWhom := ForDispatch(due.folder, due.key)
 	if d.team.slotFree(a) && len(a.Queue) == 0 && !d.team.held() && !d.team.Stopping {
 		return d.openSession(a, Session{Kind: control.Work, For: forWhom})

@@ -140,7 +140,7 @@ func TestFolderEnded(t *testing.T) {
 	s := w.session("builder")
 	c.must("builder", SessionStarted{Session: s.ID, PID: 1})
 	w.tell(dispatch.End{Why: "enough"})
-	if got := c.Agents["builder"].Session.Ending; got != workOverWords {
+	if got := c.Agents["builder"].Session.Ending; got != dispatchOverWords {
 		t.Fatalf("it is asked to end: %q", got)
 	}
 	c.must("builder", SessionEnded{Session: s.ID, Outcome: control.OK})

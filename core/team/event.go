@@ -7,6 +7,8 @@ import (
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
+	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -18,6 +20,40 @@ type Event struct {
 	Run   string // the run concerned; empty: none
 	What  any    // a control.Input of an agent, a workflow.Input of a run, a channel.Input, a crew.Input, or one of the types below
 	Text  string // the text of a channel.HumanSpoke or channel.Said; the journal stores it with its number
+}
+
+// Input is an event about one session, of an agent or of a step.
+type Input = change.Input[session.Event]
+
+// Subject is what an event about a session is about.
+type Subject = change.Subject[session.Event]
+
+func ofSession(event session.Event, id string) Subject { return Subject{Event: event, Session: id} }
+
+// Subject of each event about a session is that session.
+func (in SessionStarted) Subject() Subject    { return ofSession(session.Started, in.Session) }
+func (in TokenGiven) Subject() Subject        { return ofSession(session.TokenGiven, in.Session) }
+func (in ConversationNamed) Subject() Subject { return ofSession(session.Named, in.Session) }
+func (in StatusSaid) Subject() Subject        { return ofSession(session.StatusSaid, in.Session) }
+func (in PersonWrote) Subject() Subject       { return ofSession(session.PersonWrote, in.Session) }
+func (in TellGiven) Subject() Subject         { return ofSession(session.TellGiven, in.Session) }
+func (in Delivered) Subject() Subject         { return ofSession(session.ActionDelivered, in.Session) }
+func (in SessionAdopted) Subject() Subject    { return ofSession(session.Adopted, in.Session) }
+func (in SessionReported) Subject() Subject   { return ofSession(session.Reported, in.Session) }
+
+func (in PlaceAsked) Subject() Subject {
+	return ofSession(session.Event(host.SessionPlaced), in.Session)
+}
+
+func (in SessionEnded) Subject() Subject {
+	switch in.Outcome {
+	case control.Lost:
+		return ofSession(session.Lost, in.Session)
+	case control.Withdrawn:
+		return ofSession(session.Withdrawn, in.Session)
+	default:
+		return ofSession(session.Ended, in.Session)
+	}
 }
 
 // Configured is the configuration as read when the daemon starts.

@@ -25,9 +25,9 @@ func (t *Team) duringSession(in control.Input) *Session {
 }
 
 // answerOrder records a person's answer about an order by file. A yes gives the order, as the person's own.
-func (d *decision) answerOrder(in question.Answer) error {
+func (d *decision) answerOrder(id string, in question.Input) error {
 	err := d.questioned(in)
-	q := d.team.Questions.Questions[in.ID]
+	q := d.team.Questions.Questions[id]
 	if err == nil && q.Allow {
 		a := *d.team.Agents[q.Agent]
 		what := control.Commanded{Desired: q.Order, By: "human", Note: "as agent_state.json asked (" + q.ID + ")"}
@@ -39,5 +39,5 @@ func (d *decision) answerOrder(in question.Answer) error {
 	if err != nil {
 		return err
 	}
-	return d.questioned(question.Hand{ID: in.ID})
+	return d.questioned(question.Hand{ID: id})
 }

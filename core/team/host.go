@@ -2,7 +2,6 @@ package team
 
 import (
 	"github.com/fairlead-dev/fairlead/core/host"
-	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/table"
 )
 
@@ -25,7 +24,7 @@ func (d *decision) decideHost(in host.Input) error {
 
 // placed chooses a host for a session whose process is to start.
 func (d *decision) placed(a *Agent, what PlaceAsked) error {
-	if _, err := d.ours(a, session.Event(host.SessionPlaced), what.Session); err != nil {
+	if _, err := d.ours(a, what); err != nil {
 		return err
 	}
 	if _, placed := d.team.Hosts.Leases[what.Session]; placed {

@@ -36,41 +36,15 @@ func (a *Agent) copyAt(slot int, next *Agent) {
 	}
 }
 
-// slotOf makes a copy of the agent at the slot with this session; at slot 0 if no slot has it.
-func (a *Agent) slotOf(id string, next *Agent) {
+// slotOf makes a copy of the agent at the slot whose session an event names; at slot 0 if it names none that is open.
+func (a *Agent) slotOf(what any, next *Agent) {
 	slot := 0
-	if s := a.Open(id); s != nil {
-		slot = s.Slot
+	if in, ok := what.(Input); ok {
+		if s := a.Open(in.Subject().Session); s != nil {
+			slot = s.Slot
+		}
 	}
 	a.copyAt(slot, next)
-}
-
-// sessionNamed returns the session that an event about an agent names; empty: none.
-func sessionNamed(what any) string {
-	switch what := what.(type) {
-	case SessionStarted:
-		return what.Session
-	case TokenGiven:
-		return what.Session
-	case PlaceAsked:
-		return what.Session
-	case ConversationNamed:
-		return what.Session
-	case StatusSaid:
-		return what.Session
-	case PersonWrote:
-		return what.Session
-	case TellGiven:
-		return what.Session
-	case SessionAdopted:
-		return what.Session
-	case SessionReported:
-		return what.Session
-	case SessionEnded:
-		return what.Session
-	default:
-		return "" // it concerns the agent, or a session that only slot 0 can have
-	}
 }
 
 // Sessions returns the agent's open sessions, that of slot 0 first.

@@ -131,7 +131,7 @@ func TestLines(t *testing.T) {
 		want string
 	}{
 		{
-			change.Change{Entity: "control/ada", From: "resting", To: "run_once", Body: &ControlSet{}},
+			change.Change{Entity: "control/ada", From: "resting", To: "run_once", Body: &control.Body{}},
 			"control/ada|ada|resting|run_once",
 		},
 		{change.Change{Entity: "team/team", From: "open", To: "held", Body: &TeamSet{}}, "team/team||open|held"},

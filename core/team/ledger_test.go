@@ -66,7 +66,7 @@ func (l *ledger) judge(w *world, ch change.Change, ev Event) {
 	name, slot, _ := strings.Cut(name, "/")
 	a := w.team.Agents[name]
 	switch s := ch.Body.(type) {
-	case *ControlSet:
+	case *control.Body:
 		l.desired(w, a, ch, what)
 	case *Session:
 		if a.Waits() && ch.Trigger == string(session.Opened) { // R1
@@ -88,7 +88,7 @@ func (l *ledger) judge(w *world, ch change.Change, ev Event) {
 // desired checks changes of the desired state. Without a request, only a row with a reason may
 // change it, and a one-shot is not lost before a process began for it.
 func (l *ledger) desired(w *world, a *Agent, ch change.Change, what any) {
-	was, is := a.Control.Value, change.As[ControlSet](ch.Body).Value
+	was, is := a.Control.Value, change.As[control.Body](ch.Body).Value
 	if is.Desired.N == was.Desired.N {
 		if is.Desired != was.Desired {
 			w.t.Fatalf("%s: two desired states have the same number: %+v, %+v", ch.Trigger, was.Desired, is.Desired)
@@ -99,15 +99,15 @@ func (l *ledger) desired(w *world, a *Agent, ch change.Change, what any) {
 	case control.Commanded, control.FileRead, control.FileGone, control.FileBroken:
 		return // it was requested
 	}
-	answered := was.Desired.N == was.Took
+	answered := was.Desired.N == was.Acked
 	switch ch.Row {
 	case "C8", "C9", "C20", "C15":
 		if !answered {
 			w.t.Fatalf("%s: desired state %d of %s was overwritten at the end of a session for desired state %d", ch.Row, was.Desired.N,
-				a.Name, was.Took)
+				a.Name, was.Acked)
 		}
-		if ch.Row != "C20" && l.begun[a.Name][was.Took] == 0 {
-			w.t.Fatalf("%s: desired state %d of %s is spent although no process began for it", ch.Row, was.Took, a.Name)
+		if ch.Row != "C20" && l.begun[a.Name][was.Acked] == 0 {
+			w.t.Fatalf("%s: desired state %d of %s is spent although no process began for it", ch.Row, was.Acked, a.Name)
 		}
 	case "C16", "C17":
 	case "F1":
@@ -142,7 +142,7 @@ func (l *ledger) session(w *world, a *Agent, ch change.Change, slot string) {
 		}
 		l.instance(w, a, s)
 		l.open[seat], l.ids[s.ID] = s.ID, true
-		l.obeys[s.ID] = a.Control.Took
+		l.obeys[s.ID] = a.Control.Acked
 	case l.open[seat] != s.ID:
 		w.t.Fatalf("%s of %s, but open is %q", ch.Trigger, s.ID, l.open[seat])
 	case ch.To == "none":
@@ -301,8 +301,8 @@ func (l *ledger) check(w *world) {
 		a := w.team.Agents[name]
 		l.checkSeat(w, a)
 		l.checkFile(w, a)
-		if len(a.Sums) > 16 || len(a.Past) > 20*4 {
-			w.t.Fatalf("%s keeps %d identities and %d sessions", name, len(a.Sums), len(a.Past))
+		if len(a.OwnSums) > 16 || len(a.Past) > 20*4 {
+			w.t.Fatalf("%s keeps %d identities and %d sessions", name, len(a.OwnSums), len(a.Past))
 		}
 		for action := range w.team.Actions(a) {
 			if keys[action.Key] {

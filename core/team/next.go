@@ -27,6 +27,18 @@ type Touched struct {
 	last         string // what the last event of Next is about: the prefix and id of a run, an agent, " held" or " pool"
 }
 
+// Events that only come from Next: what they lead to depends on the state of the team.
+type (
+	moveQueue           struct{}                       // a queue's first request gets the slot, or a request is no longer valid
+	openLeadSession     struct{}                       // the lead has a pending action, and no session
+	openChannelSession  struct{}                       // the agent has an action to receive, and no session for it
+	openDispatchSession struct{ folder, key string }   // the agent has work in a dispatch folder, and no request in the queue
+	endSession          struct{ why ending }           // the agent's session for the lead, for channels or for a dispatch
+	beginStep           struct{ step workflow.StepID } // it may start, and has not requested a slot
+	endStep             struct{ step workflow.StepID } // its session must end
+	limitStep           struct{ step workflow.StepID } // its session has reached a limit
+)
+
 // Note records a change.
 func (x *Touched) Note(ch change.Change) {
 	switch body := ch.Body.(type) {
@@ -168,7 +180,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 		x.last = runPrefix + id
 		if agent, what := t.nextOfRun(id, at); what != nil {
 			ev := Event{At: at, Actor: actor, Agent: agent, What: what}
-			if _, seat := what.(slotDue); !seat {
+			if _, ofQueue := what.(moveQueue); !ofQueue {
 				ev.Run = id
 			}
 			return ev, true
@@ -185,7 +197,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 			continue
 		}
 		if t.queueMoves(a, at) {
-			return Event{At: at, Actor: actor, Agent: name, What: slotDue{}}, true
+			return Event{At: at, Actor: actor, Agent: name, What: moveQueue{}}, true
 		}
 		switch what := t.nextOfLead(a, at).(type) {
 		case nil:
@@ -203,7 +215,7 @@ func (t *Team) Next(x *Touched, at time.Time) (Event, bool) {
 	}
 	x.last = " pool"
 	if !x.poolRefused && len(t.Pool.Queue) > 0 && t.queueMoves(t.pool(), at) {
-		return Event{At: at, Actor: actor, What: slotDue{}}, true
+		return Event{At: at, Actor: actor, What: moveQueue{}}, true
 	}
 	*x = Touched{agents: x.agents[:0], runs: x.runs[:0]} // the next decision reuses their memory
 	return Event{}, false
@@ -229,7 +241,7 @@ func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
 		return "", nil
 	}
 	if agent, stale := t.staleRequest(id, at); stale {
-		return agent, slotDue{}
+		return agent, moveQueue{}
 	}
 	if pausedByLimit(r) && t.unlimited(id, r, at) {
 		return "", workflow.ReleaseAsked{By: byLimit, LimitLifted: true, Why: releaseWords}
@@ -253,22 +265,22 @@ func (t *Team) nextOfStep(id string, r *workflow.Run, action workflow.Action, at
 		case a.Session.Ending != "":
 			return nil
 		case action.Do == workflow.EndIt:
-			return endDue{step}
+			return endStep{step}
 		}
 		switch limit, do := t.stepOver(id, a, at); {
 		case limit == "", do != LimitFails && r.Stage != workflow.Driven:
 		case do == LimitFails && a.Session.Phase == session.Running && limit == t.RunOver(id, at): // it finishes; those after it fail
 		default:
-			return limitDue{step}
+			return limitStep{step}
 		}
 	case workflow.SkipIt:
 		return workflow.SkipsDue{}
 	case workflow.StartIt:
 		plan, _, _ := r.Find(step)
 		if len(t.BlockedBy(id)) == 0 && !isIn(t.queue(t.slot(id, plan)), ForStep(id, step)) {
-			return stepDue{step}
+			return beginStep{step}
 		}
-	case workflow.LookForIt, workflow.WeighIt, workflow.FindItems, workflow.AskThem: // actions outside of the team
+	case workflow.FindReport, workflow.EvaluateCondition, workflow.FindItems, workflow.AskForAnswer: // actions outside of the team
 	}
 	return nil
 }

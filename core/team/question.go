@@ -20,41 +20,30 @@ const byAgentKind = "agent"
 // questions decides an input about questions. No agent may answer a question that waits for a person
 // (X10), whichever agent asked it.
 func (d *decision) questions(in question.Input) error {
-	switch in := in.(type) {
-	case question.Answer:
-		if err := d.onlyPeople(in.ID, string(question.Replied)); err != nil {
-			return err
-		}
-		if q := d.team.Questions.Questions[in.ID]; q != nil && q.Order != "" {
-			return d.answerOrder(in)
-		}
-	case question.Revoke:
-		if err := d.onlyPeople(in.ID, string(question.Revoked)); err != nil {
-			return err
-		}
-	case question.Ask:
-		a := d.team.Agents[in.Question.Agent]
-		if a == nil {
-			return &Unknown{What: "agent", Name: in.Question.Agent, Known: d.team.Names()}
-		}
-		if a.Open(in.Question.Session) == nil {
+	switch about := in.Subject(); about.Event {
+	case question.Replied, question.Revoked:
+		if d.ev.Actor.Kind == byAgentKind {
 			return &table.Refusal{
-				Subject: a.Name, Event: string(question.Raised), State: string(question.None), Row: "Q1",
-				Reason: "its session " + in.Question.Session + " is over, or it never was",
+				Subject: about.Entity, Event: string(about.Event), State: string(question.Open), Row: "X10",
+				Reason: "a question for a person cannot be answered by an agent",
+			}
+		}
+		if q := d.team.Questions.Questions[about.Entity]; q != nil && q.Order != "" && about.Event == question.Replied {
+			return d.answerOrder(q.ID, in)
+		}
+	case question.Raised:
+		a := d.team.Agents[about.Agent]
+		if a == nil {
+			return &Unknown{What: "agent", Name: about.Agent, Known: d.team.Names()}
+		}
+		if a.Open(about.Session) == nil {
+			return &table.Refusal{
+				Subject: a.Name, Event: string(about.Event), State: string(question.None), Row: "Q1",
+				Reason: "its session " + about.Session + " is over, or it never was",
 			}
 		}
 	}
 	return d.questioned(in)
-}
-
-func (d *decision) onlyPeople(id, event string) error {
-	if d.ev.Actor.Kind != byAgentKind {
-		return nil
-	}
-	return &table.Refusal{
-		Subject: id, Event: event, State: string(question.Open), Row: "X10",
-		Reason: "a question for a person cannot be answered by an agent",
-	}
 }
 
 func (d *decision) questioned(in question.Input) error {

@@ -47,7 +47,7 @@ func (e ending) words() string {
 	case EndDisabled:
 		return "it is disabled"
 	case EndConversation:
-		return workOverWords
+		return dispatchOverWords
 	case EndUnconfigured:
 		return "its program is no longer configured"
 	default:

@@ -54,7 +54,7 @@ func TestRefusedFollowUp(t *testing.T) {
 				if !some {
 					break
 				}
-				if _, is := ev.What.(stepDue); is {
+				if _, is := ev.What.(beginStep); is {
 					runs = append(runs, ev.Run)
 				}
 				if refused {

@@ -315,7 +315,7 @@ func TestRunRefusals(t *testing.T) {
 		{
 			"r",
 			SessionEnded{Session: "one@r-1"},
-			"session one@r-1 of run r: cannot take session_ended while none: it is over, or it never was",
+			"session one@r-1 of run r: cannot take ended while none: it is over, or it never was",
 		},
 	} {
 		changes, err := c.event(Event{Run: refusal.run, What: refusal.what})

@@ -424,7 +424,7 @@ func TestAnswersTakeSlots(t *testing.T) {
 	c := newCrew(t, Limits{}, two())
 	c.runs("r", RunSettings{}, "one ada ask before", "two ada ask before", "three bob ask after")
 	c.steps("r", "one:WAITING_ON_HUMAN two:WAITING_ON_HUMAN three:RUNNING")
-	if actions := c.RunActions("r", c.at); len(actions) != 2 || actions[0].Do != AskThem {
+	if actions := c.RunActions("r", c.at); len(actions) != 2 || actions[0].Do != AskForAnswer {
 		t.Errorf("the actions are %+v", actions)
 	}
 	changes := c.ofRun("r", workflow.AnswerRead{Lease: workflow.Lease{Step: "one", N: 1}, By: "ann"})

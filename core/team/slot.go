@@ -255,10 +255,6 @@ func (d *decision) setQueue(a *Agent, event session.Event, queue []Request) erro
 	return nil
 }
 
-// slotDue is the event of a slot whose queue has to change: its first request gets the slot, or a
-// request is no longer valid. It only comes from Next.
-type slotDue struct{}
-
 // startChecks caches, for a whole queue, the steps of each run that may start apart from a hold.
 type startChecks struct {
 	team *Team

@@ -81,21 +81,21 @@ type Team struct {
 
 // Agent is one agent of the team.
 type Agent struct {
-	Name     string           `json:"name"`
-	Control  control.Control  `json:"control"`
-	Session  *Session         `json:"session,omitempty"` // the open one; J1. With instances, that of slot 0
-	Extra    map[int]*Session `json:"extra,omitempty"`   // the open ones of the slots above 0
-	Queue    []Request        `json:"queue,omitempty"`   // requests for the slot, in order
-	Opened   uint64           `json:"opened,omitempty"`  // number of sessions so far
-	Past     []Session        `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
-	Sums     []string         `json:"sums,omitempty"`    // identities of the last written files, newest last
-	Seen     string           `json:"seen,omitempty"`    // identity of the last write of another program that was taken in
-	Before   []string         `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
-	Usage    DayUsage         `json:"usage"`
-	Days     []DayUsage       `json:"days,omitempty"`   // usage of each day, the newest last
-	Models   []DayUsage       `json:"models,omitempty"` // the parts of Days whose model was reported; of the same days
-	Settings Settings         `json:"settings"`
-	Removed  bool             `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
+	Name           string           `json:"name"`
+	Control        control.Control  `json:"control"`
+	Session        *Session         `json:"session,omitempty"` // the open one; J1. With instances, that of slot 0
+	Extra          map[int]*Session `json:"extra,omitempty"`   // the open ones of the slots above 0
+	Queue          []Request        `json:"queue,omitempty"`   // requests for the slot, in order
+	Opened         uint64           `json:"opened,omitempty"`  // number of sessions so far
+	Past           []Session        `json:"past,omitempty"`    // ended ones, oldest first, pastMax at most
+	OwnSums        []string         `json:"sums,omitempty"`    // identities of the last written files, newest last
+	LastForeign    string           `json:"seen,omitempty"`    // identity of the last write of another program that was taken in
+	EarlierForeign []string         `json:"before,omitempty"`  // earlier ones, including those found in replaced files, newest last
+	Usage          DayUsage         `json:"usage"`
+	Days           []DayUsage       `json:"days,omitempty"`   // usage of each day, the newest last
+	Models         []DayUsage       `json:"models,omitempty"` // the parts of Days whose model was reported; of the same days
+	Settings       Settings         `json:"settings"`
+	Removed        bool             `json:"removed,omitempty"` // no longer configured; never removed from here (X5)
 
 	Limited       *Limited                  `json:"limited,omitempty"`       // the provider's last rate limit; nil: none yet
 	Conversations map[Purpose]*Conversation `json:"conversations,omitempty"` // with its program, by purpose; the newest of each
@@ -189,7 +189,7 @@ func (t *Team) Copy() *Team {
 	c.Agents = make(map[string]*Agent, len(t.Agents))
 	for name, a := range t.Agents {
 		agent := *a
-		agent.Sums = slices.Clip(a.Sums) // setControl appends to them
+		agent.OwnSums = slices.Clip(a.OwnSums) // setControl appends to them
 		c.Agents[name] = &agent
 	}
 	c.Runs = nil
@@ -232,12 +232,12 @@ func drop[K comparable, V any](m *map[K]V, key K) {
 }
 
 // WroteSum reports whether Fairlead wrote content of this identity, so that it is not a change.
-func (a *Agent) WroteSum(sum string) bool { return slices.Contains(a.Sums, sum) }
+func (a *Agent) WroteSum(sum string) bool { return slices.Contains(a.OwnSums, sum) }
 
-// TookIn reports whether another program's write in a replaced file was taken in before. After a
+// Imported reports whether another program's write in a replaced file was taken in before. After a
 // crash it is seen again, and must not overwrite a newer desired state.
-func (a *Agent) TookIn(ident string) bool {
-	return ident != "" && (ident == a.Seen || slices.Contains(a.Before, ident))
+func (a *Agent) Imported(ident string) bool {
+	return ident != "" && (ident == a.LastForeign || slices.Contains(a.EarlierForeign, ident))
 }
 
 // File returns the current content of the agent's agent_state.json.

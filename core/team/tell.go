@@ -58,7 +58,7 @@ func TellWords(tells []Tell) string {
 }
 
 func (d *decision) personWrote(a *Agent, what PersonWrote) error {
-	s, err := d.ours(a, session.PersonWrote, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (d *decision) personWrote(a *Agent, what PersonWrote) error {
 }
 
 func (d *decision) tellGiven(a *Agent, what TellGiven) error {
-	s, err := d.ours(a, session.TellGiven, what.Session)
+	s, err := d.ours(a, what)
 	if err != nil {
 		return err
 	}

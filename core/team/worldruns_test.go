@@ -234,7 +234,7 @@ func (w *world) runActions() {
 				w.later("start "+action.Session.ID, func() { w.startSession(action) })
 			case EndSession:
 				w.later("end "+action.Session.ID, func() { w.endSession(action) })
-			case WeighIt:
+			case EvaluateCondition:
 				w.later("weigh "+key, func() {
 					forget()
 					w.ofRun(id, workflow.WhenWeighed{
@@ -242,7 +242,7 @@ func (w *world) runActions() {
 						Verdict: workflow.Verdict{Holds: w.rnd.IntN(3) > 0},
 					})
 				})
-			case AskThem:
+			case AskForAnswer:
 				w.later("answer "+key, func() {
 					forget()
 					answer := workflow.AnswerRead{Lease: action.Step.Lease, By: "test", Rejected: w.rnd.IntN(4) == 0}

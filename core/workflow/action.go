@@ -11,14 +11,14 @@ import (
 type ActionKind string
 
 const (
-	EndIt     ActionKind = "end_process" // with a grace period; then report ProcessEnded
-	RunIt     ActionKind = "run_process" // if this lease has no process yet; idempotent
-	LookForIt ActionKind = "look_for"    // RUNNING according to another program's file: report ReportRead, or ProcessLost
-	SkipIt    ActionKind = "skip"        // report SkipsDue
-	WeighIt   ActionKind = "weigh"       // report WhenWeighed
-	FindItems ActionKind = "find_items"  // report ItemsSeen
-	AskThem   ActionKind = "ask_people"  // a question that is no longer listed is withdrawn
-	StartIt   ActionKind = "start"       // report StartAsked when there is a free place
+	EndIt             ActionKind = "end_process" // with a grace period; then report ProcessEnded
+	RunIt             ActionKind = "run_process" // if this lease has no process yet; idempotent
+	FindReport        ActionKind = "look_for"    // RUNNING according to another program's file: report ReportRead, or ProcessLost
+	SkipIt            ActionKind = "skip"        // report SkipsDue
+	EvaluateCondition ActionKind = "weigh"       // report WhenWeighed
+	FindItems         ActionKind = "find_items"  // report ItemsSeen
+	AskForAnswer      ActionKind = "ask_people"  // a question that is no longer listed is withdrawn
+	StartIt           ActionKind = "start"       // report StartAsked when there is a free place
 )
 
 // Action is one action. The same state produces the same key; repeating an action has no further
@@ -26,8 +26,8 @@ const (
 type Action struct {
 	Key       string
 	Do        ActionKind
-	Lease     Lease  // of EndIt, RunIt, LookForIt and AskThem; of the others only its Step
-	Iteration int    // of WeighIt and FindItems: to be passed back
+	Lease     Lease  // of EndIt, RunIt, FindReport and AskForAnswer; of the others only its Step
+	Iteration int    // of EvaluateCondition and FindItems: to be passed back
 	Attempt   int    // of RunIt
 	Item      int    // of RunIt: the loop's item, from 0
 	Answered  bool   // of RunIt: the answer is at ManualInputPath
@@ -100,7 +100,7 @@ func (r *Run) processOf(i int, yield func(Action) bool) bool {
 			Answered: p.Answered,
 		})
 	case p.State == Running:
-		return yield(Action{Key: r.key(LookForIt, i, p.N), Do: LookForIt, Lease: r.lease(i, p.N)})
+		return yield(Action{Key: r.key(FindReport, i, p.N), Do: FindReport, Lease: r.lease(i, p.N)})
 	}
 	return true
 }
@@ -124,7 +124,7 @@ func (r *Run) preparations(_ Now, yield func(Action) bool) bool {
 }
 
 func (r *Run) preparationOf(i int, yield func(Action) bool) bool {
-	do := WeighIt
+	do := EvaluateCondition
 	switch at := r.place(i); {
 	case r.Stage != Driven || at != weighing && at != seeking:
 		return true
@@ -149,7 +149,7 @@ func (r *Run) questionOf(i int, yield func(Action) bool) bool {
 		return true
 	}
 	n := r.Steps[i].N
-	return yield(Action{Key: r.key(AskThem, i, n), Do: AskThem, Lease: r.lease(i, n)})
+	return yield(Action{Key: r.key(AskForAnswer, i, n), Do: AskForAnswer, Lease: r.lease(i, n)})
 }
 
 // starts lists the steps that may start, up to the number of places.

@@ -15,7 +15,10 @@ import (
 // timer is late. The error is a *table.Refusal.
 func (r *Run) Decide(in Input, now Now) ([]change.Change, error) {
 	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
-	d := &runDraft{run: r, id: cmp.Or(Begins(in), r.ID), now: now}
+	d := &runDraft{run: r, id: r.ID, now: now}
+	if about := in.Subject(); about.Starts {
+		d.id = RunID(about.Entity)
+	}
 	if err := d.decide(in); err != nil {
 		return nil, err
 	}
@@ -28,18 +31,6 @@ type runDraft struct {
 	id      RunID
 	now     Now
 	changes []change.Change
-}
-
-// Begins returns the id of the run that an input starts; empty: it starts none.
-func Begins(in Input) RunID {
-	switch in := in.(type) {
-	case RunAsked:
-		return in.ID
-	case StateFound:
-		return in.ID
-	default:
-		return ""
-	}
 }
 
 // ManyStates stands for the states of steps that differ.
@@ -81,19 +72,17 @@ func (b *Body) from() string {
 }
 
 func (d *runDraft) decide(in Input) error {
+	if about := in.Subject(); !about.Starts && !d.run.complete() {
+		return &table.Refusal{
+			Subject: "run", Event: string(about.Event), State: string(Absent),
+			Takes: []string{string(RunStarted), string(RunTakenIn)},
+		}
+	}
 	switch in := in.(type) {
 	case RunAsked:
 		return d.layOut(RunStarted, in) // W1
 	case StateFound:
 		return d.takeIn(in)
-	}
-	if !d.run.complete() {
-		return &table.Refusal{
-			Subject: "run", Event: fmt.Sprintf("%T", in), State: string(Absent),
-			Takes: []string{string(RunStarted), string(RunTakenIn)},
-		}
-	}
-	switch in := in.(type) {
 	case StateEdited:
 		return d.takeEdit(in)
 	case PauseAsked:

@@ -1,9 +1,18 @@
 package workflow
 
-import "time"
+import (
+	"time"
+
+	"github.com/fairlead-dev/fairlead/core/change"
+)
 
 // Input is an event of a run. Input about an attempt or a question names its lease.
-type Input interface{ input() }
+type Input = change.Input[Event]
+
+// Subject is what an input is about: Entity is the id of a step; empty: the run. If it starts a run, Entity is the run's id.
+type Subject = change.Subject[Event]
+
+func aboutStep(event Event, step StepID) Subject { return Subject{Event: event, Entity: string(step)} }
 
 // RunAsked starts a run. The plan and the options were checked before.
 type RunAsked struct {
@@ -158,24 +167,31 @@ type AnswerRead struct {
 // TimerFired is a deadline that has passed, as returned by Deadline.
 type TimerFired struct{ About Deadline }
 
-func (RunAsked) input()       {}
-func (StateFound) input()     {}
-func (StateEdited) input()    {}
-func (PauseAsked) input()     {}
-func (ReleaseAsked) input()   {}
-func (CancelAsked) input()    {}
-func (ResumeAsked) input()    {}
-func (GatesSeen) input()      {}
-func (SkipsDue) input()       {}
-func (WhenWeighed) input()    {}
-func (ItemsSeen) input()      {}
-func (StartAsked) input()     {}
-func (ProcessAdopted) input() {}
-func (StartWithdrawn) input() {}
-func (ProcessLost) input()    {}
-func (ProviderBusy) input()   {}
-func (ProcessEnded) input()   {}
-func (ReportRead) input()     {}
-func (LimitHit) input()       {}
-func (AnswerRead) input()     {}
-func (TimerFired) input()     {}
+// Subject of each input is what it is about.
+func (StateEdited) Subject() Subject       { return Subject{Event: "state_edited"} }
+func (PauseAsked) Subject() Subject        { return Subject{Event: "pause_asked"} }
+func (ReleaseAsked) Subject() Subject      { return Subject{Event: "release_asked"} }
+func (in CancelAsked) Subject() Subject    { return aboutStep("cancel_asked", in.Step) }
+func (in ResumeAsked) Subject() Subject    { return aboutStep("resume_asked", in.From) }
+func (GatesSeen) Subject() Subject         { return Subject{Event: "gates_seen"} }
+func (SkipsDue) Subject() Subject          { return Subject{Event: NeedsSkipped} }
+func (in WhenWeighed) Subject() Subject    { return aboutStep(WhenTrue, in.Step) }
+func (in ItemsSeen) Subject() Subject      { return aboutStep(ItemsFound, in.Step) }
+func (in StartAsked) Subject() Subject     { return aboutStep(Started, in.Step) }
+func (in ProcessAdopted) Subject() Subject { return aboutStep(Adopted, in.Lease.Step) }
+func (in StartWithdrawn) Subject() Subject { return aboutStep(Withdrawn, in.Lease.Step) }
+func (in ProcessLost) Subject() Subject    { return aboutStep(RunnerDied, in.Lease.Step) }
+func (in ProviderBusy) Subject() Subject   { return aboutStep(ProviderWaits, in.Lease.Step) }
+func (in ProcessEnded) Subject() Subject   { return aboutStep(ProcessDeparted, in.Lease.Step) }
+func (in ReportRead) Subject() Subject     { return aboutStep(Reported, in.Lease.Step) }
+func (in LimitHit) Subject() Subject       { return aboutStep(LimitReached, in.Lease.Step) }
+func (in AnswerRead) Subject() Subject     { return aboutStep(Answered, in.Lease.Step) }
+func (in TimerFired) Subject() Subject     { return aboutStep("timer_fired", in.About.Step) }
+
+func (in RunAsked) Subject() Subject {
+	return Subject{Event: "run_asked", Entity: string(in.ID), Starts: true}
+}
+
+func (in StateFound) Subject() Subject {
+	return Subject{Event: "state_found", Entity: string(in.ID), Starts: true}
+}

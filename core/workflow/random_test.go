@@ -211,13 +211,13 @@ func (w *world) start(how uint64) {
 }
 
 func (w *world) prepare(how uint64) {
-	action, ok := w.todo(how, WeighIt, FindItems, SkipIt)
+	action, ok := w.todo(how, EvaluateCondition, FindItems, SkipIt)
 	step := action.Lease.Step
 	switch {
 	case !ok:
 	case action.Do == SkipIt:
 		w.must(SkipsDue{})
-	case action.Do == WeighIt:
+	case action.Do == EvaluateCondition:
 		v := Verdict{Holds: how>>8%3 > 0}
 		if how>>8%8 == 7 {
 			v.Fault = "no"
@@ -297,7 +297,7 @@ func (w *world) ends(l Lease, over bool) {
 }
 
 func (w *world) answer(how uint64, rejected, invalid bool) {
-	action, ok := w.todo(how, AskThem)
+	action, ok := w.todo(how, AskForAnswer)
 	if !ok {
 		return
 	}
@@ -465,15 +465,15 @@ func (w *world) doWell(action Action) {
 	case EndIt:
 		w.ends(action.Lease, true)
 		w.must(ProcessEnded{Lease: action.Lease})
-	case AskThem:
+	case AskForAnswer:
 		w.must(AnswerRead{Lease: action.Lease, By: "ada", Until: never, Place: true})
-	case WeighIt:
+	case EvaluateCondition:
 		w.must(WhenWeighed{Step: step, Iteration: action.Iteration, Verdict: Verdict{Holds: true}})
 	case FindItems:
 		w.must(ItemsSeen{Step: step, Iteration: action.Iteration, Items: []string{"1", "2"}})
 	case SkipIt:
 		w.must(SkipsDue{})
-	case LookForIt:
+	case FindReport:
 		w.must(ProcessLost{Lease: action.Lease, Why: "the process was not found"})
 	default:
 		w.t.Fatalf("unknown action %+v", action)

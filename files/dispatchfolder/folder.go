@@ -139,7 +139,7 @@ func (f *Folder) Do(at time.Time, actor change.Actor, in dispatch.Input) ([]chan
 // decide asks the machine, and reserves the number of a conversation that starts by creating its folder. An
 // existing empty folder was left by a crash.
 func (f *Folder) decide(d opened, s *dispatch.Dispatch, at time.Time, in dispatch.Input) ([]change.Change, error) {
-	if begins(in) {
+	if in.Subject().Starts {
 		made, err := d.highest(s.Made)
 		if err != nil {
 			return nil, err
@@ -173,15 +173,6 @@ func (f *Folder) decide(d opened, s *dispatch.Dispatch, at time.Time, in dispatc
 		}
 		s.Made = taken
 	}
-}
-
-// begins reports whether an input can start a conversation.
-func begins(in dispatch.Input) bool {
-	switch in.(type) {
-	case dispatch.UserInput, dispatch.Message, dispatch.Respond, dispatch.Interrupt, dispatch.MainEnded, dispatch.TaskEnded:
-		return true
-	}
-	return false
 }
 
 // highest is the highest conversation number whose folder holds something (seed 002 counts the folders), or

@@ -13,12 +13,12 @@ import (
 
 // DrainHost lets no new session begin on a host, which leaves when its last one has ended.
 func (c *Controller) DrainHost(ctx context.Context, by change.Actor, name string) (uint64, error) {
-	return c.orderHost(ctx, by, name, host.DrainAsked, host.Drain{Name: name})
+	return c.orderHost(ctx, by, host.Drain{Name: name})
 }
 
 // RemoveHost takes a host out of the team. Sessions that run there end by their deadline.
 func (c *Controller) RemoveHost(ctx context.Context, by change.Actor, name string) (uint64, error) {
-	return c.orderHost(ctx, by, name, host.Removed, host.Remove{Name: name})
+	return c.orderHost(ctx, by, host.Remove{Name: name})
 }
 
 // KeepAlone takes the journal back to the machine of the leader: the other engine hosts are ordinary hosts from then on. The
@@ -34,17 +34,18 @@ func (c *Controller) KeepAlone(ctx context.Context, by change.Actor) (uint64, er
 	return c.loop.Submit(ctx, by, "", host.Alone{Name: beside.Leader})
 }
 
-func (c *Controller) orderHost(ctx context.Context, by change.Actor, name string, event host.Event, what host.Input) (uint64, error) {
+func (c *Controller) orderHost(ctx context.Context, by change.Actor, what host.Input) (uint64, error) {
+	about := what.Subject()
 	beside, leads := c.Beside()
 	if !leads {
 		return 0, &table.Refusal{
-			Subject: "host " + name, Event: string(event), State: string(host.None),
+			Subject: "host " + about.Entity, Event: string(about.Event), State: string(host.None),
 			Reason: "this repository has no other hosts; `fairlead cluster init` begins",
 		}
 	}
 	return c.loop.Do(ctx, loop.Request{Event: loop.EventBy(by, "", what), First: func() error {
-		if h := c.loop.State().Hosts.Hosts[name]; h != nil && h.Engine != "" && beside.Replicated {
-			return mayGo(&c.loop.State().Hosts, h, event, beside)
+		if h := c.loop.State().Hosts.Hosts[about.Entity]; h != nil && h.Engine != "" && beside.Replicated {
+			return mayGo(&c.loop.State().Hosts, h, about.Event, beside)
 		}
 		return nil
 	}})

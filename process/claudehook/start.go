@@ -161,7 +161,7 @@ func (v *visit) prompt() (Answer, error) {
 	}
 	in := dispatch.UserInput{Text: cut(v.Prompt, dispatch.TextBytesMax), Over: true}
 	there := dispatchfolder.Exists(v.Dir, v.Home)
-	for _, path := range policy.NamedPathsIn(in.Text, there) {
+	for _, path := range policy.NamedPaths(in.Text, there) {
 		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~") && v.Dir != "" {
 			path = filepath.Join(v.Dir, path)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
+	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/question"
@@ -80,7 +81,7 @@ func passageOf(seq uint64, ch *change.Change) search.Passage {
 		p.Entity, p.Agent = "team", ""
 		moved()
 		say(body.Hold.Note)
-	case *team.ControlSet:
+	case *control.Body:
 		moved()
 		if d := body.Value.Desired; d.At.Equal(ch.At) { // otherwise it is that of an earlier change
 			say(d.Note)

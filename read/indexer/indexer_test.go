@@ -156,9 +156,9 @@ func (b *bench) everything() {
 		}})
 	at := noon.Add(time.Duration(b.n+1) * time.Minute)
 	b.change("control/coder", "pause", "continuous",
-		&team.ControlSet{Value: control.Value{Desired: control.Desired{Note: "no barnacle today", At: at}}})
+		&control.Body{Value: control.Value{Desired: control.Desired{Note: "no barnacle today", At: at}}})
 	b.change("control/coder", "continuous", "pause",
-		&team.ControlSet{Value: control.Value{Desired: control.Desired{Note: "no barnacle today", At: at}}})
+		&control.Body{Value: control.Value{Desired: control.Desired{Note: "no barnacle today", At: at}}})
 	b.change("team/hold", "", "held", &team.TeamSet{Hold: team.Hold{On: true, Note: "barnacle break"}})
 	b.session("coder-1", session.Open, false)
 	b.spools["coder-1"] = []byte("hello\n\x1b[31mbarn\x1b[0macle seen\nbye\n")

@@ -87,7 +87,7 @@ func (g *DigestOf) Add(ch change.Change, seq uint64) {
 	case *team.Used:
 		g.d.CostUSD += body.Usage.CostUSD
 		g.d.Tokens += body.Usage.InputTokens + body.Usage.OutputTokens
-	case *team.ControlSet:
+	case *control.Body:
 		if gaveUp := body.Value.GaveUp; !gaveUp.IsZero() && gaveUp.Equal(ch.At) {
 			g.line("failed", name, ch.At, seq, PageLink("agents", name, "history", fmt.Sprint(seq)), "%s failed too often and gave up", name)
 		}

@@ -45,8 +45,8 @@ func TestDigest(t *testing.T) {
 		&team.Session{ID: "joe-1", For: team.ForControl, Phase: session.None, Outcome: control.Failed})
 	add("session", "session/ada", "reported", "agent", 2,
 		&team.Used{Usage: team.DayUsage{Usage: change.Usage{InputTokens: 9, OutputTokens: 1, CostUSD: 1.5}}})
-	add("control", "control/bob", "failed_for_good", "engine", 3, &team.ControlSet{Value: control.Value{GaveUp: at(3)}})
-	add("control", "control/bob", "hold_set", "engine", 4, &team.ControlSet{Value: control.Value{GaveUp: at(3)}})
+	add("control", "control/bob", "failed_for_good", "engine", 3, &control.Body{Value: control.Value{GaveUp: at(3)}})
+	add("control", "control/bob", "hold_set", "engine", 4, &control.Body{Value: control.Value{GaveUp: at(3)}})
 	add("run", "run/r1/notes", "approved", "human", 4, nil)
 	add("run", "run/T7/approve", "rejected", "human", 4, nil)
 	asked(1, question.Question{State: question.Answered, Kind: question.Permission, Allow: true, By: "human/ann"})

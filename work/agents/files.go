@@ -152,7 +152,7 @@ func (c *Controller) observe(seen agentstate.Seen) []team.Event {
 		m.Failed = ""
 		// Content that was processed before a restart causes no event either: a later command of
 		// Fairlead may not have reached the file.
-		known := first && seen.Ident != "" && seen.Ident == a.Seen || seen.FromSwap && a.TookIn(seen.Ident)
+		known := first && seen.Ident != "" && seen.Ident == a.LastForeign || seen.FromSwap && a.Imported(seen.Ident)
 		if seen.Own || known || a.WroteSum(string(seen.Sum)) {
 			m.Crowded = false
 			return nil
@@ -391,7 +391,7 @@ func (c *Controller) writeFile(m *AgentFile, a *team.Agent) {
 	c.writers++
 	state, begun := c.contentOf(m, a), m.seen
 	content := state.Render()
-	sums := append([]string(nil), a.Sums...)
+	sums := append([]string(nil), a.OwnSums...)
 	name := a.Name
 	ours := func(sum file.Sum) bool {
 		return slices.Contains(sums, string(sum))

@@ -138,7 +138,7 @@ func (c *Controller) warn(ch change.Change) {
 	}
 	c.warned[key] = true
 	note := ""
-	if set := change.As[team.ControlSet](ch.Body); set != nil {
+	if set := change.As[control.Body](ch.Body); set != nil {
 		note = set.Value.Desired.Note
 	}
 	c.log.Warn(text, "agent", team.AgentOf(ch.Entity), "row", ch.Row, "note", note)

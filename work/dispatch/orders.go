@@ -57,7 +57,7 @@ func (o Orders) DispatchInput(by change.Actor, f Target, text string) (dispatch.
 	}
 	return f.do(by,
 		dispatch.UserInput{
-			Text: text, Named: policy.NamedPathsIn(text, dispatchfolder.Exists(o.conf.Dir, o.home)),
+			Text: text, Named: policy.NamedPaths(text, dispatchfolder.Exists(o.conf.Dir, o.home)),
 			Match: dispatchfolder.MatchOf(o.RankDispatch(f.Session, text)),
 		})
 }

@@ -93,7 +93,7 @@ func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
 	case workflow.IsCancelled, workflow.IsRunning, workflow.IsWaiting:
 	}
 	for _, todo := range t.RunActions(id, now) {
-		if todo.Do != team.AskThem {
+		if todo.Do != team.AskForAnswer {
 			continue
 		}
 		item, m := runs.InboxItem(r, todo.Step.Lease.Step), about

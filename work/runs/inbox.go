@@ -45,7 +45,7 @@ func Asked(t *team.Team, now time.Time) []StepAsked {
 	for _, id := range t.RunIDs() {
 		r := t.Runs[id]
 		for _, todo := range t.RunActions(id, now) {
-			if todo.Do == team.AskThem {
+			if todo.Do == team.AskForAnswer {
 				all = append(all, stepAsked(t, r, todo.Step.Lease))
 			}
 		}
@@ -242,7 +242,7 @@ func (c *Controller) stepItem(ctx context.Context, id, step string) (item view.I
 	var asked StepAsked
 	err = c.loop.View(ctx, func(t *team.Team) {
 		for _, todo := range t.RunActions(id, c.loop.Now()) {
-			if todo.Do == team.AskThem && string(todo.Step.Lease.Step) == step {
+			if todo.Do == team.AskForAnswer && string(todo.Step.Lease.Step) == step {
 				asked, waits = stepAsked(t, t.Runs[id], todo.Step.Lease), true
 			}
 		}

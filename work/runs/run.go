@@ -408,7 +408,7 @@ func (c *Controller) importRun(ctx context.Context, by change.Actor, id, repo st
 // untilLooked waits until every step that the imported file lists as RUNNING has been examined.
 func (c *Controller) untilLooked(ctx context.Context, id string) error {
 	return c.loop.Until(ctx, func(t *team.Team) bool {
-		return !slices.ContainsFunc(t.RunActions(id, c.loop.Now()), func(todo team.Action) bool { return todo.Do == team.LookForIt })
+		return !slices.ContainsFunc(t.RunActions(id, c.loop.Now()), func(todo team.Action) bool { return todo.Do == team.FindReport })
 	})
 }
 
@@ -469,7 +469,7 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 			return
 		}
 		for _, todo := range t.RunActions(id, c.loop.Now()) {
-			if s := todo.Step.Lease.Step; todo.Do == team.AskThem && string(s) == step {
+			if s := todo.Step.Lease.Step; todo.Do == team.AskForAnswer && string(s) == step {
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
 				if isTask = step == task.StepApprove && howOf(t, id).Task != nil; isTask {

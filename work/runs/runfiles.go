@@ -255,7 +255,7 @@ func (w *runWatch) answers(ctx context.Context) {
 			return
 		}
 		for _, todo := range t.RunActions(w.id, w.e.loop.Now()) {
-			if todo.Do == team.AskThem {
+			if todo.Do == team.AskForAnswer {
 				step := todo.Step.Lease.Step
 				plan, p, _ := r.Find(step)
 				asked = append(asked, stepQuestion{todo.Step.Lease, r.InputFile(step), plan.InputSchema, p.StartedAt})

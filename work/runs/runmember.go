@@ -117,7 +117,7 @@ func (c *Controller) errandsOfRun(id string) {
 	listed := map[string]bool{}
 	asks := false
 	for _, todo := range c.loop.State().RunActions(id, c.loop.Now()) {
-		if todo.Do == team.AskThem {
+		if todo.Do == team.AskForAnswer {
 			asks = true
 			listed[todo.Key] = true
 			m.doing[todo.Key] = true
@@ -126,7 +126,7 @@ func (c *Controller) errandsOfRun(id string) {
 		if todo.Do == team.StartSession || todo.Do == team.EndSession {
 			continue // package starts does
 		}
-		if (todo.Do == team.FindItems || todo.Do == team.LookForIt) && c.loop.State().Notes[id].Away != "" {
+		if (todo.Do == team.FindItems || todo.Do == team.FindReport) && c.loop.State().Notes[id].Away != "" {
 			continue // what it reads has not arrived from the previous leader
 		}
 		listed[todo.Key] = true
@@ -182,7 +182,7 @@ func runIsDone(r *workflow.Run) bool {
 		return false
 	}
 	for todo := range r.Actions(workflow.Now{Held: true}) {
-		if todo.Do == workflow.EndIt || todo.Do == workflow.RunIt || todo.Do == workflow.LookForIt {
+		if todo.Do == workflow.EndIt || todo.Do == workflow.RunIt || todo.Do == workflow.FindReport {
 			return false
 		}
 	}
@@ -210,7 +210,7 @@ func (c *Controller) forgetRun(id string) {
 func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 	id, step := string(r.ID), todo.Step.Lease.Step
 	switch todo.Do {
-	case team.WeighIt:
+	case team.EvaluateCondition:
 		what := workflow.WhenWeighed{Step: step, Iteration: todo.Step.Iteration, Verdict: runstate.WeighWhen(r, step)}
 		// a refusal means that the action is no longer needed
 		c.loop.Go(func(ctx context.Context) { _, _ = c.SubmitRun(ctx, sessions.ByEngine, id, what) })
@@ -228,7 +228,7 @@ func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
 		}
 		// a refusal means that the action is no longer needed
 		c.loop.Go(func(ctx context.Context) { _, _ = c.SubmitRun(ctx, sessions.ByEngine, id, ask.find()) })
-	case team.LookForIt:
+	case team.FindReport:
 		lease, f := todo.Step.Lease,
 			StepFacts{
 				Cmd: runstate.StepCommand{RunID: id, StepID: string(step)}, how: howOf(c.loop.State(), id),

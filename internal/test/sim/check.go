@@ -132,7 +132,7 @@ func (w checks) checkStored(l *engineRun, ch change.Change) {
 	}
 	a := w.truth.Agents[name]
 	if name == outsider && ch.Trigger == "file_malformed" {
-		w.check(foreignLoop, change.As[team.ControlSet](ch.Body).Value.Reported == a.Control.Reported,
+		w.check(foreignLoop, change.As[control.Body](ch.Body).Value.Reported == a.Control.Reported,
 			"the file of %s became malformed, and its last report %q was lost", name, a.Control.Reported)
 	}
 	s := change.As[team.Session](ch.Body)

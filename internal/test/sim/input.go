@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -420,7 +421,7 @@ func (w *world) remember(ch change.Change) {
 	switch body := ch.Body.(type) {
 	case *crew.Body:
 		documentWorld{w}.noteDocument(body)
-	case *team.ControlSet:
+	case *control.Body:
 		w.noted[body.Value.Desired.Note] = true
 		w.noted[body.Seen], w.noted[body.Swapped] = true, true
 		if body.Overtaken != nil {
@@ -433,7 +434,7 @@ func (w *world) remember(ch change.Change) {
 		if _, known := w.openedAt[body.ID]; !known {
 			w.openedAt[body.ID] = time.Now()
 		}
-		w.desiredOf[body.ID] = w.truth.Agents[name].Control.Took
+		w.desiredOf[body.ID] = w.truth.Agents[name].Control.Acked
 	case *team.Used:
 		w.counted[body.Session] += body.Usage.InputTokens
 		day := name + " " + body.Usage.Day

@@ -118,10 +118,10 @@ func (t *truth) ofHost(ch change.Change) {
 func (t *truth) ofTeam(ch change.Change, place uint64) {
 	if note := noteOf(ch); note != "" {
 		n := uint64(0)
-		if change.As[team.ControlSet](ch.Body) != nil {
-			n = change.As[team.ControlSet](ch.Body).Value.Desired.N
+		if change.As[control.Body](ch.Body) != nil {
+			n = change.As[control.Body](ch.Body).Value.Desired.N
 			agent := team.AgentOf(ch.Entity)
-			if t.words[agent] = change.As[team.ControlSet](ch.Body).Value.Desired.State; t.words[agent] != control.WordPause {
+			if t.words[agent] = change.As[control.Body](ch.Body).Value.Desired.State; t.words[agent] != control.WordPause {
 				t.started[agent] = place
 			}
 		}

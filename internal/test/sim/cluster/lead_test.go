@@ -578,7 +578,7 @@ func (l *lead) ordered(o *order, reply func(stored bool, err error)) {
 func (l *lead) releasePauses() {
 	for _, agent := range slices.Sorted(maps.Keys(l.pauses)) {
 		if s := l.team.Agents[agent].Session; s != nil && s.Phase == session.Open {
-			if granted, given := l.grants[s.ID]; given && !host.NoStart(granted, l.p.now()) {
+			if granted, given := l.grants[s.ID]; given && l.p.now()-granted < host.GrantGone {
 				continue
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/host"
-	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 )
 
@@ -112,8 +111,8 @@ func (w *world) answered(o *order, stored bool, err error) {
 // noteOf is the order that a change obeys.
 func noteOf(ch change.Change) string {
 	switch {
-	case change.As[team.ControlSet](ch.Body) != nil && strings.HasPrefix(ch.Trigger, "wanted_"):
-		return change.As[team.ControlSet](ch.Body).Value.Desired.Note
+	case change.As[control.Body](ch.Body) != nil && strings.HasPrefix(ch.Trigger, "wanted_"):
+		return change.As[control.Body](ch.Body).Value.Desired.Note
 	case change.As[channel.Set](ch.Body) != nil:
 		return change.As[channel.Set](ch.Body).Text
 	}
