@@ -243,7 +243,7 @@ func play(t *testing.T, d driver.Driver, c Case) {
 		must(t, err)
 		live = append(live, f)
 		if f.Kind == driver.Stopped {
-			stop = &f.Stop
+			stop = f.Stop
 		}
 		if f.Input > p.Sent() {
 			t.Errorf("it has read %d of %d bytes of input", f.Input, p.Sent())

@@ -164,16 +164,16 @@ func (o *recordedOutput) Close() error { return nil }
 // start, and an order without a type means that no more will come. replace are pairs for
 // strings.NewReplacer: replace the workspace by /work/repo, and remove names of this machine and its
 // user. It returns the terminal event.
-func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, file string, tell func(speech.Event) []speech.Order,
+func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, file string, tell func(driver.Fact) []speech.Order,
 	replace ...string,
 ) driver.Stop {
 	t.Helper()
 	r := &recorder{began: time.Now(), replace: strings.NewReplacer(append(replace, part.Dir, recordedDir)...)}
-	asked, orders := make(chan speech.Event, 1<<16), make(chan speech.Order)
+	asked, orders := make(chan driver.Fact, 1<<16), make(chan speech.Order)
 	stage := adapter.NewStage(speech.NewWriter(&lineTap{each: func(line []byte) {
-		var e speech.Event
+		var e driver.Fact
 		must(t, json.Unmarshal(line, &e))
-		if e.Type == driver.Stopped {
+		if e.Kind == driver.Stopped {
 			r.over.Store(true)
 		}
 		asked <- e
@@ -201,10 +201,10 @@ func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, f
 }
 
 // tellAll sends the orders that tell returns, and records each one that was received.
-func tellAll(r *recorder, tell func(speech.Event) []speech.Order, asked <-chan speech.Event, orders chan<- speech.Order,
+func tellAll(r *recorder, tell func(driver.Fact) []speech.Order, asked <-chan driver.Fact, orders chan<- speech.Order,
 	over <-chan struct{},
 ) {
-	var e speech.Event
+	var e driver.Fact
 	var taken int64
 	open := true
 	for {

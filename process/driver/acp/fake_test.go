@@ -175,12 +175,12 @@ type scene struct {
 	env     []string
 	driver  Driver
 	stop    chan struct{}
-	onEvent func(s *scene, e speech.Event) // called with each event, in the goroutine that reports it
+	onEvent func(s *scene, e driver.Fact) // called with each event, in the goroutine that reports it
 
 	orders chan speech.Order
 	mu     sync.Mutex
 	raw    bytes.Buffer
-	events []speech.Event
+	events []driver.Fact
 	end    driver.Stop
 }
 
@@ -207,7 +207,7 @@ func (s *scene) Write(b []byte) (int, error) {
 	defer s.mu.Unlock()
 	s.raw.Write(b)
 	for line := range bytes.Lines(b) {
-		var e speech.Event
+		var e driver.Fact
 		if err := json.Unmarshal(line, &e); err != nil {
 			s.t.Errorf("invalid event: %v: %s", err, line)
 		}
@@ -237,9 +237,9 @@ func (s *scene) perform(start func(adapter.Command) (adapter.Process, error)) *s
 }
 
 // of returns the events of a kind.
-func (s *scene) of(kind driver.FactKind) (all []speech.Event) {
+func (s *scene) of(kind driver.FactKind) (all []driver.Fact) {
 	for _, e := range s.events {
-		if e.Type == kind {
+		if e.Kind == kind {
 			all = append(all, e)
 		}
 	}
@@ -265,7 +265,7 @@ func (s *scene) text(kind driver.FactKind) string {
 func (s *scene) kinds() string {
 	var all []string
 	for _, e := range s.events {
-		all = append(all, string(e.Type))
+		all = append(all, string(e.Kind))
 	}
 	return strings.Join(all, " ")
 }

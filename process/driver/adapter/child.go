@@ -107,8 +107,8 @@ func (c *Child) Heard(l Line) json.RawMessage {
 	c.stage.Out.Gather(l.more || len(c.lines) > 0)
 	switch {
 	case l.Skipped > 0:
-		c.stage.Out.Tell(speech.Event{
-			Type: driver.Faulted,
+		c.stage.Out.Tell(driver.Fact{
+			Kind: driver.Faulted,
 			Text: fmt.Sprintf("a line of %d bytes was not read, the limit is %d", l.Skipped, LineBytesMax),
 			Raw:  speech.CutRaw(l.Bytes),
 		})
@@ -116,8 +116,8 @@ func (c *Child) Heard(l Line) json.RawMessage {
 	case !l.object():
 		c.stage.print("stdout", speech.CutText(l.text()))
 	case !json.Valid(l.Bytes):
-		c.stage.Out.Tell(speech.Event{
-			Type: driver.Faulted, Text: "a line of the program begins like a message but is not JSON",
+		c.stage.Out.Tell(driver.Fact{
+			Kind: driver.Faulted, Text: "a line of the program begins like a message but is not JSON",
 			Raw: speech.CutRaw(l.Bytes),
 		})
 	default:

@@ -122,10 +122,10 @@ func (s *Stage) print(by, text string) {
 	s.mu.Unlock()
 	switch {
 	case after <= printedBytesMax:
-		s.Out.Tell(speech.Event{Type: driver.Said, Tool: by, Text: text})
+		s.Out.Tell(driver.Fact{Kind: driver.Said, Tool: by, Text: text})
 	case before <= printedBytesMax:
-		s.Out.Tell(speech.Event{
-			Type: driver.Said, Tool: by,
+		s.Out.Tell(driver.Fact{
+			Kind: driver.Said, Tool: by,
 			Text: fmt.Sprintf("… [more than %d bytes were printed; the rest is not shown]", printedBytesMax),
 		})
 	}
