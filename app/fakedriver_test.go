@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -56,7 +57,7 @@ func (d *fakeDriver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) d
 	return fakeConversation{w, d}
 }
 
-func (d *fakeDriver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+func (d *fakeDriver) Outcome(_ driver.Session, exit session.Exit, stop *driver.Stop) driver.Outcome {
 	switch {
 	case stop != nil:
 		return driver.Outcome{OK: stop.OK, Why: stop.Reason}

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -254,13 +255,6 @@ func ContextPercent(tokens, window float64) int {
 	return int(min(100*tokens/window, 100))
 }
 
-// Exit describes how a process ended, as the operating system reports it.
-type Exit struct {
-	Code   int    // -1 if a signal ended it
-	Signal string // SIGKILL, …; empty if it exited
-	At     time.Time
-}
-
 // Wire holds the two byte streams of a running process. The output can be read from any offset, as
 // often as needed; input is written once.
 type Wire interface {
@@ -373,7 +367,7 @@ type Driver interface {
 
 	// Outcome evaluates a session that has ended. stop is nil if there was no terminal event. If there
 	// were several, the last one counts.
-	Outcome(s Session, exit Exit, stop *Stop) Outcome
+	Outcome(s Session, exit session.Exit, stop *Stop) Outcome
 }
 
 // Outcome is the evaluation of a session that has ended.

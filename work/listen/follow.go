@@ -47,22 +47,22 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 	case <-ctx.Done():
 		return
 	}
-	ending, err := proc.Ended(ctx)
+	exit, err := proc.Ended(ctx)
 	if err != nil {
 		if ctx.Err() != nil || e.sessions.Fenced(err) {
 			return
 		}
-		ending = seam.Ending{Lost: true, Why: err.Error()}
+		exit = session.Exit{Lost: true, Why: err.Error()}
 	}
-	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart, NoVerdict: ending.Exit.Signal != ""}
-	verdict := judge(m, s, ending, ear.stop)
+	what := team.SessionEnded{Session: s.ID, Exit: exit, AtStart: atStart}
+	verdict := judge(m, s, exit, ear.stop)
 	what.Outcome, what.Why = verdict.outcome, verdict.Why
 	if e.judgeAgain(ctx, ear, &what) != nil {
 		return
 	}
 	var said []string
 	if verdict.Quote {
-		said = lastLines(ctx, proc, ending.Bytes)
+		said = lastLines(ctx, proc, exit.SpoolBytes)
 	}
 	switch {
 	case what.Outcome == control.Anew:
@@ -95,7 +95,7 @@ func (e *Listener) Follow(ctx context.Context, m *sessions.Slot, s team.Session,
 	if run, step, isStep := team.StepOf(s.For); isStep {
 		if err := e.sessions.Hooks.BringBack(ctx, s); ctx.Err() != nil {
 			return
-		} else if err != nil && !ending.Lost {
+		} else if err != nil && !exit.Lost {
 			what.Outcome, what.Why = control.Failed, "what it has made is not here: "+err.Error()
 		}
 		if !e.runs.StepOver(ctx, m, s, run, workflow.StepID(step), &what, said, kept) {
@@ -146,14 +146,14 @@ type verdict struct {
 	outcome control.Outcome
 }
 
-// judge asks the driver what an ending means.
-func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.Stop) verdict {
-	if ending.Lost {
-		return verdict{driver.Outcome{Why: ending.Why}, control.Lost}
+// judge asks the driver what an exit means.
+func judge(m *sessions.Slot, s team.Session, exit session.Exit, stop *driver.Stop) verdict {
+	if exit.Lost {
+		return verdict{driver.Outcome{Why: exit.Why}, control.Lost}
 	}
-	is := verdict{m.Driver.Outcome(sessions.SessionFor(m, s), ending.Exit, stop), control.Failed}
-	if ending.Cut > 0 {
-		is.Why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", ending.Cut, is.Why)
+	is := verdict{m.Driver.Outcome(sessions.SessionFor(m, s), exit, stop), control.Failed}
+	if exit.CutBytes > 0 {
+		is.Why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", exit.CutBytes, is.Why)
 	}
 	switch {
 	case is.OK:

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
@@ -30,7 +31,7 @@ type recorded struct {
 	piece  int
 	input  []byte // received but not read
 	ended  bool
-	exit   driver.Exit
+	exit   session.Exit
 }
 
 func (d *dialogue) start(c adapter.Command) (adapter.Process, error) {
@@ -52,7 +53,7 @@ func (r *recorded) print(b []byte) {
 	r.wake()
 }
 
-func (r *recorded) end(exit driver.Exit) {
+func (r *recorded) end(exit session.Exit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -101,7 +102,7 @@ func (r *recorded) Stdin() io.WriteCloser { return (*recordedInput)(r) }
 func (r *recorded) Stdout() io.ReadCloser { return (*recordedOutput)(r) }
 func (r *recorded) Stderr() io.ReadCloser { return io.NopCloser(bytes.NewReader(nil)) }
 
-func (r *recorded) Wait() driver.Exit {
+func (r *recorded) Wait() session.Exit {
 	for {
 		r.mu.Lock()
 		ended, changed := r.ended, r.changed
@@ -113,7 +114,7 @@ func (r *recorded) Wait() driver.Exit {
 	}
 }
 
-func (r *recorded) Signal(s syscall.Signal) { r.end(driver.Exit{Code: -1, Signal: names[s]}) }
+func (r *recorded) Signal(s syscall.Signal) { r.end(session.Exit{Code: -1, Signal: names[s]}) }
 
 type recordedInput recorded
 
@@ -128,7 +129,7 @@ func (i *recordedInput) Write(b []byte) (int, error) {
 // Close ends the program if the recording does not contain its end.
 func (i *recordedInput) Close() error {
 	if !i.lives {
-		(*recorded)(i).end(driver.Exit{})
+		(*recorded)(i).end(session.Exit{})
 	}
 	return nil
 }
@@ -299,7 +300,7 @@ func (p *tapped) Stdout() io.ReadCloser {
 	}{io.TeeReader(out, &lineTap{each: func(l []byte) { p.r.line("recv", l) }}), out}
 }
 
-func (p *tapped) Wait() driver.Exit {
+func (p *tapped) Wait() session.Exit {
 	exit := p.Process.Wait()
 	if !p.r.over.Load() {
 		p.r.note(Entry{Dir: "exit", Code: exit.Code, Signal: exit.Signal})

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
@@ -39,7 +40,7 @@ type fake struct {
 
 	stdin          *io.PipeWriter
 	stdout, stderr *io.PipeReader
-	exit           driver.Exit
+	exit           session.Exit
 	ended, killed  chan struct{}
 	kill           sync.Once
 	env            []string
@@ -92,13 +93,13 @@ func (f *fake) Stdin() io.WriteCloser { return f.stdin }
 func (f *fake) Stdout() io.ReadCloser { return f.stdout }
 func (f *fake) Stderr() io.ReadCloser { return f.stderr }
 
-func (f *fake) Wait() driver.Exit {
+func (f *fake) Wait() session.Exit {
 	<-f.ended
 	return f.exit
 }
 
 func (f *fake) Signal(s syscall.Signal) {
-	f.exit = driver.Exit{Code: -1, Signal: s.String()}
+	f.exit = session.Exit{Code: -1, Signal: s.String()}
 	f.end()
 }
 

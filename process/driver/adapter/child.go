@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
@@ -41,7 +42,7 @@ type Child struct {
 	errors  *errorsRead
 
 	exited chan struct{} // closed when the process has ended; exit is set by then
-	exit   driver.Exit
+	exit   session.Exit
 	ending chan struct{} // closed when its lines are no longer needed
 	once   sync.Once
 	closed sync.WaitGroup // its goroutines have ended
@@ -49,7 +50,7 @@ type Child struct {
 
 // Ended describes how a child ended.
 type Ended struct {
-	Exit      driver.Exit
+	Exit      session.Exit
 	LastWords string // end of its error output, for people
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/drivertest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
@@ -389,8 +390,8 @@ func (speaker) Name() string { return "speaker" }
 
 func (speaker) Check(driver.Agent) error { return errors.New("it starts nothing") }
 
-func (speaker) Launch(driver.Agent, driver.Session) (l driver.Launch, err error)     { return l, nil }
-func (speaker) Outcome(driver.Session, driver.Exit, *driver.Stop) (o driver.Outcome) { return o }
+func (speaker) Launch(driver.Agent, driver.Session) (l driver.Launch, err error)      { return l, nil }
+func (speaker) Outcome(driver.Session, session.Exit, *driver.Stop) (o driver.Outcome) { return o }
 func (speaker) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
 	return speech.Conversation{Wire: w}
 }
