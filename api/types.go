@@ -125,61 +125,9 @@ type Page struct {
 	Next    uint64   `json:"next,omitempty" doc:"More may fit: continue with it as after. Absent: this is all"`
 }
 
-// Fact is something that a driver recognised in a session's output.
-type Fact struct {
-	Kind   string       `json:"kind" doc:"said, thought, tool_called, permission_asked, permission_answered, permission_withdrawn, conversation_named, rate_limited, usage_reported, text_read, listening, stopped or faulted"`
-	Offset int64        `json:"offset" doc:"Bytes of output up to and including this fact"`
-	Text   string       `json:"text"`
-	Part   bool         `json:"part,omitempty" doc:"The text continues in the next fact of this kind"`
-	Tool   string       `json:"tool" doc:"The tool that was called, or whose output this is"`
-	Usage  *UsageReport `json:"usage" doc:"For usage_reported: the usage since the last report"`
-	Stop   *StopReport  `json:"stop,omitempty" doc:"Of stopped"`
-	Ask    *driver.Ask  `json:"ask,omitempty" doc:"For permission_asked, permission_answered and permission_withdrawn"`
-
-	Conversation *driver.Conversed `json:"conversation,omitempty" doc:"Of conversation_named"`
-	Until        *time.Time        `json:"until,omitempty" doc:"For rate_limited: when the limit resets; left out if unknown"`
-}
-
-// UsageReport is the usage that an agent reports.
-type UsageReport struct {
-	InputTokens  int64   `json:"input_tokens"`
-	OutputTokens int64   `json:"output_tokens"`
-	CostUSD      float64 `json:"cost_usd"`
-	Model        string  `json:"model,omitempty" doc:"In the program's own words; left out if it does not say"`
-}
-
-// StopReport is an agent's own last message.
-type StopReport struct {
-	OK     bool   `json:"ok"`
-	Reason string `json:"reason"`
-	Detail string `json:"detail"`
-}
-
 // Facts is the answer with a session's facts, the newest last.
 type Facts struct {
-	Facts []Fact `json:"facts" nullable:"false"`
-}
-
-// FactOf converts a driver's fact.
-func FactOf(f driver.Fact) Fact {
-	fact := Fact{Kind: string(f.Kind), Offset: f.Offset, Text: f.Text, Part: f.Part, Tool: f.Tool}
-	switch f.Kind {
-	case driver.UsageReported:
-		usage := UsageReport(f.Usage)
-		fact.Usage = &usage
-	case driver.Stopped:
-		fact.Stop = &StopReport{OK: f.Stop.OK, Reason: f.Stop.Reason, Detail: f.Stop.Detail}
-	case driver.PermissionAsked, driver.PermissionAnswered, driver.PermissionWithdrawn:
-		fact.Ask = &f.Ask
-	case driver.ConversationNamed:
-		fact.Conversation = &f.Conversation
-	case driver.RateLimited:
-		if !f.Until.IsZero() {
-			until := f.Until.UTC()
-			fact.Until = &until
-		}
-	}
-	return fact
+	Facts []driver.Fact `json:"facts" nullable:"false"`
 }
 
 // Status is the daemon's status.

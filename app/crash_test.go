@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/core/session"
 
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -331,7 +331,7 @@ func randomDay(t *testing.T, dir string, rnd *rand.Rand) {
 			_, _ = b.engine.Agents.Hold(t.Context(), human, rnd.IntN(2) == 0, "")
 		case 9:
 			if ids := b.host.running(); len(ids) > 0 {
-				b.host.session(ids[rnd.IntN(len(ids))]).finish(seam.Ending{Lost: rnd.IntN(2) == 0, Why: "killed"})
+				b.host.session(ids[rnd.IntN(len(ids))]).finish(session.Exit{Lost: rnd.IntN(2) == 0, Why: "killed"})
 			}
 		case 10:
 			if err := b.stop(); err != nil && !errors.Is(err, errDead) {

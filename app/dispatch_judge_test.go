@@ -230,8 +230,7 @@ func TestCallOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ tool, raw, text, want string }{
 		{"Bash", `{"args":{"command":"ls"}}`, "", `Bash {"command":"ls"}`},
-		{"Bash", `{"tool_input":{"command":"ls"}}`, "", `Bash {"command":"ls"}`},
-		{"mcp__x__y", `{"input":{"a":1}}`, "", `mcp__x__y {"a":1}`},
+		{"mcp__x__y", `{"args":{"a":1}}`, "", `mcp__x__y {"a":1}`},
 		{"run", ``, "make all", `Bash {"command":"make all"}`},
 		{"write", `{"args":{"file_path":"a.md"}}`, "a.md", `Write {"file_path":"a.md"}`},
 		{"append", ``, "a.md", `Write {"file_path":"a.md"}`},
@@ -239,7 +238,9 @@ func TestCallOf(t *testing.T) {
 		{"Write", `{"args":"hidden"}`, "", `Write {}`},
 		{"Write", `not json`, "", `Write {}`},
 	} {
-		call := listen.CallOf(driver.Fact{Tool: c.tool, Text: c.text, Raw: json.RawMessage(c.raw)})
+		fact := driver.Fact{Tool: c.tool, Text: c.text}
+		_ = json.Unmarshal([]byte(c.raw), &fact) // what cannot be read has no arguments
+		call := listen.CallOf(fact)
 		if got := call.Tool + " " + string(call.Input); got != c.want {
 			t.Errorf("%s %s is read as %s, want %s", c.tool, c.raw, got, c.want)
 		}
@@ -292,7 +293,7 @@ func TestLookAtTree(t *testing.T) {
 func FuzzWorkWords(f *testing.F) {
 	for _, seed := range []string{
 		`{"to":"engineer","task":"write it"}`, `{"to":"","task":"x"}`, `{"to":7}`, `{"task":"x"} more`, `{"args":{"command":"ls"}}`,
-		`{"tool_input":{"file_path":"a"},"input":[]}`, `{`, ``, "\xff\xfe{}", `{"rawInput":{"command":["a","b"]}}`,
+		`{"args":{"file_path":"a"},"cut":[]}`, `{`, ``, "\xff\xfe{}", `{"args":{"command":["a","b"]}}`,
 	} {
 		f.Add("write", seed)
 	}
@@ -301,7 +302,9 @@ func FuzzWorkWords(f *testing.F) {
 			(strings.TrimSpace(d.To) == "" || strings.TrimSpace(d.Task) == "") {
 			t.Errorf("%q delegates %+v", text, d)
 		}
-		call := listen.CallOf(driver.Fact{Tool: tool, Text: text, Raw: json.RawMessage(text)})
+		fact := driver.Fact{Tool: tool, Text: text}
+		_ = json.Unmarshal([]byte(text), &fact) // what cannot be read has no arguments
+		call := listen.CallOf(fact)
 		if !json.Valid(call.Input) || call.Input[0] != '{' {
 			t.Errorf("%s %q is read as %s", tool, text, call.Input)
 		}

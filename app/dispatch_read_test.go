@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -234,7 +235,7 @@ func TestHostedWorkIsLostOrOverItsLimit(t *testing.T) {
 		b.host.play = func(s *fakeSession) {
 			if s.id == "engineer-1" {
 				s.lasts(time.Second)
-				s.finish(seam.Ending{Lost: true, Why: "nobody saw its end"})
+				s.finish(session.Exit{Lost: true, Why: "nobody saw its end"})
 				return
 			}
 			s.say("usage 10 10 5")

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
@@ -138,7 +139,9 @@ func (g observedProcess) PID() int { return g.pid }
 
 func (observedProcess) Done() <-chan struct{} { return nil }
 
-func (observedProcess) Ended(context.Context) (seam.Ending, error) { return seam.Ending{}, errObserved }
+func (observedProcess) Ended(context.Context) (session.Exit, error) {
+	return session.Exit{}, errObserved
+}
 
 func (observedProcess) End(context.Context, time.Duration) error { return errObserved }
 

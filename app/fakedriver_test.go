@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -55,7 +57,7 @@ func (d *fakeDriver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) d
 	return fakeConversation{w, d}
 }
 
-func (d *fakeDriver) Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+func (d *fakeDriver) Outcome(_ driver.Session, exit session.Exit, stop *driver.Stop) driver.Outcome {
 	switch {
 	case stop != nil:
 		return driver.Outcome{OK: stop.OK, Why: stop.Reason}
@@ -116,7 +118,7 @@ func (c fakeConversation) Answer(ctx context.Context, ask, option string) error 
 }
 
 func toolArgs(words []string) json.RawMessage {
-	return json.RawMessage(`{"args":` + strings.Join(words, " ") + `}`)
+	return json.RawMessage(strings.Join(words, " "))
 }
 
 func factsOf(line driver.Line) []driver.Fact {
@@ -142,11 +144,11 @@ func factsOf(line driver.Line) []driver.Fact {
 	case words[0] == "asks":
 		return []driver.Fact{{Kind: driver.PermissionAsked, Text: strings.Join(words[1:], " "), Ask: driver.Ask{ID: "1"}, Offset: line.End}}
 	case words[0] == "calls" && len(words) > 2: // calls TOOL {JSON}
-		return []driver.Fact{{Kind: driver.ToolCalled, Tool: words[1], Raw: toolArgs(words[2:]), Offset: line.End}}
+		return []driver.Fact{{Kind: driver.ToolCalled, Tool: words[1], Args: toolArgs(words[2:]), Offset: line.End}}
 	case words[0] == "wants" && len(words) > 2: // wants TOOL {JSON}; wants TOOL cut=NAME {JSON}
-		raw := toolArgs(words[2:])
-		if name, cut := strings.CutPrefix(words[2], "cut="); cut {
-			raw = json.RawMessage(`{"args":` + strings.Join(words[3:], " ") + `,"cut":["` + name + `"]}`)
+		var cut []string
+		if name, is := strings.CutPrefix(words[2], "cut="); is {
+			cut, words = []string{name}, slices.Delete(words, 2, 3)
 		}
 		ask := driver.Ask{
 			ID: strconv.FormatInt(line.End, 10),
@@ -156,7 +158,9 @@ func factsOf(line driver.Line) []driver.Fact {
 				{ID: "no", Kind: "reject_once"},
 			},
 		}
-		return []driver.Fact{{Kind: driver.PermissionAsked, Tool: words[1], Raw: raw, Ask: ask, Offset: line.End}}
+		return []driver.Fact{{
+			Kind: driver.PermissionAsked, Tool: words[1], Args: toolArgs(words[2:]), Cut: cut, Ask: ask, Offset: line.End,
+		}}
 	case words[0] == "withdraws" && len(words) == 2:
 		return []driver.Fact{{Kind: driver.PermissionWithdrawn, Ask: driver.Ask{ID: words[1]}, Offset: line.End}}
 	case words[0] == "conversation" && len(words) > 2:
@@ -164,7 +168,7 @@ func factsOf(line driver.Line) []driver.Fact {
 			ID: words[1], Model: words[2], Program: "fake 1.0", Enforced: "asks before it writes",
 			Resumed: len(words) > 3,
 		}
-		return []driver.Fact{{Kind: driver.ConversationNamed, Conversation: c, Offset: line.End}}
+		return []driver.Fact{{Kind: driver.ConversationNamed, Conversation: &c, Offset: line.End}}
 	case words[0] == "limited" && len(words) > 1:
 		fact := driver.Fact{Kind: driver.RateLimited, Text: strings.Join(words[2:], " "), Offset: line.End}
 		if n, err := strconv.Atoi(words[1]); err == nil && n > 0 {
@@ -172,7 +176,7 @@ func factsOf(line driver.Line) []driver.Fact {
 		}
 		return []driver.Fact{fact}
 	case words[0] == "read" && len(words) == 2:
-		return []driver.Fact{{Kind: driver.TextRead, ID: words[1], Offset: line.End}}
+		return []driver.Fact{{Kind: driver.TextRead, Ask: driver.Ask{ID: words[1]}, Offset: line.End}}
 	case words[0] == "thinks":
 		return []driver.Fact{{Kind: driver.Thought, Text: strings.Join(words[1:], " "), Offset: line.End}}
 	case words[0] == "deed":
@@ -180,17 +184,17 @@ func factsOf(line driver.Line) []driver.Fact {
 	case words[0] == "stop" && len(words) == 3 && strings.HasSuffix(words[2], "%"):
 		full, _ := strconv.Atoi(strings.TrimSuffix(words[2], "%"))
 		return []driver.Fact{{
-			Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: words[1], ContextPercent: full},
+			Kind: driver.Stopped, Stop: &driver.Stop{OK: words[1] == "ok", Reason: words[1]}, Context: full,
 			Offset: line.End,
 		}}
 	case words[0] == "alone" && len(words) > 1: // it ends well with this text alone
 		return []driver.Fact{{
-			Kind: driver.Stopped, Stop: driver.Stop{OK: true, Reason: "completed", Alone: strings.Join(words[1:], " ")},
+			Kind: driver.Stopped, Stop: &driver.Stop{OK: true, Reason: "completed", Alone: strings.Join(words[1:], " ")},
 			Offset: line.End,
 		}}
 	case words[0] == "stop" && len(words) > 1:
 		return []driver.Fact{{
-			Kind: driver.Stopped, Stop: driver.Stop{OK: words[1] == "ok", Reason: strings.Join(words[1:], " ")},
+			Kind: driver.Stopped, Stop: &driver.Stop{OK: words[1] == "ok", Reason: strings.Join(words[1:], " ")},
 			Offset: line.End,
 		}}
 	}

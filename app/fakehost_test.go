@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -48,7 +49,7 @@ type fakeSession struct {
 	mu       sync.Mutex
 	out      []byte
 	grew     chan struct{}
-	ending   seam.Ending
+	ending   session.Exit
 	acked    bool
 	endAsked bool
 
@@ -74,16 +75,16 @@ func (s *fakeSession) say(format string, args ...any) bool {
 
 // exit ends the session once.
 func (s *fakeSession) exit(code int) {
-	s.finish(seam.Ending{Exit: driver.Exit{Code: code, At: time.Now()}})
+	s.finish(session.Exit{Code: code, At: time.Now()})
 }
 
-func (s *fakeSession) finish(how seam.Ending) {
+func (s *fakeSession) finish(how session.Exit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOver() {
 		return
 	}
-	how.Bytes = int64(len(s.out))
+	how.SpoolBytes = int64(len(s.out))
 	s.ending = how
 	close(s.over)
 }
@@ -160,7 +161,7 @@ func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch d
 		h.lives.Go(func() {
 			if h.play == nil {
 				<-s.asked
-				s.finish(seam.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGTERM"}})
+				s.finish(session.Exit{Code: -1, Signal: "SIGTERM"})
 				return
 			}
 			h.play(s)
@@ -287,7 +288,7 @@ func (h *fakeHost) killAll() {
 	h.mu.Lock()
 	for _, s := range h.sessions {
 		s.tell()
-		s.finish(seam.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL"}})
+		s.finish(session.Exit{Code: -1, Signal: "SIGKILL"})
 	}
 	h.mu.Unlock()
 	h.lives.Wait()
@@ -307,9 +308,9 @@ func (p *fakeProc) Done() <-chan struct{} { return p.over }
 
 func (p *fakeProc) Close() error { return nil }
 
-func (p *fakeProc) Ended(context.Context) (seam.Ending, error) {
+func (p *fakeProc) Ended(context.Context) (session.Exit, error) {
 	if err := p.allowed(); err != nil {
-		return seam.Ending{}, err
+		return session.Exit{}, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/core/session"
 
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
@@ -73,7 +73,7 @@ func randomLead(t *testing.T, dir string, rnd *rand.Rand) {
 			_, _ = b.engine.Agents.Hold(t.Context(), human, rnd.IntN(3) == 0, "")
 		case 7:
 			if ids := b.host.running(); len(ids) > 0 && rnd.IntN(3) == 0 {
-				b.host.session(ids[0]).finish(seam.Ending{Lost: rnd.IntN(2) == 0, Why: "killed"})
+				b.host.session(ids[0]).finish(session.Exit{Lost: rnd.IntN(2) == 0, Why: "killed"})
 			}
 		case 8:
 			b.crashPoint.die()

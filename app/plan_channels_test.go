@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/core/session"
 )
 
 // TestPlanOfTalks checks that the plan of a start names what happens to sessions for channels and
@@ -24,7 +24,7 @@ func TestPlanOfTalks(t *testing.T) {
 			"record how ada-1 ended: it ended while no daemon ran; then leave at rest: ", 1,
 		},
 		"it is gone": {
-			func(b *bubble) { b.host.session("ada-1").finish(seam.Ending{Lost: true, Why: "killed"}) },
+			func(b *bubble) { b.host.session("ada-1").finish(session.Exit{Lost: true, Why: "killed"}) },
 			"count ada-1 as lost: it ended while no daemon ran, and how is not known; then ", 1,
 		},
 	}

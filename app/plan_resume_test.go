@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/question"
@@ -165,7 +165,7 @@ func TestPlanOfConversations(t *testing.T) {
 }
 
 func loses(b *bubble) {
-	b.each(func(s *fakeSession) { s.finish(seam.Ending{Lost: true, Why: "its shim was killed"}) })
+	b.each(func(s *fakeSession) { s.finish(session.Exit{Lost: true, Why: "its shim was killed"}) })
 }
 
 // TestPlanKnowsTheAnswer checks that the plan uses a person's answer.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -116,7 +117,7 @@ var sessionEnds = map[string]func(b *bubble){
 	"exited":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(0) }) },
 	"failed":  func(b *bubble) { b.each(func(s *fakeSession) { s.exit(3) }) },
 	"lost": func(b *bubble) {
-		b.each(func(s *fakeSession) { s.finish(seam.Ending{Lost: true, Why: "its shim was killed"}) })
+		b.each(func(s *fakeSession) { s.finish(session.Exit{Lost: true, Why: "its shim was killed"}) })
 	},
 	"vanished": func(b *bubble) {
 		b.each(func(s *fakeSession) { s.tell(); s.exit(0) })

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -184,7 +184,7 @@ func questionDay(t *testing.T, dir string, rnd *rand.Rand) {
 		case 6:
 			for _, id := range b.host.running() {
 				if agentIn(id) == agent {
-					b.host.session(id).finish(seam.Ending{Lost: true, Why: "its shim was killed"})
+					b.host.session(id).finish(session.Exit{Lost: true, Why: "its shim was killed"})
 				}
 			}
 		case 7:

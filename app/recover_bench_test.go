@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/work/agents"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -146,6 +147,6 @@ func live(b *testing.B, j journal.Journal, changes int) {
 		id := t.Agents[name].Session.ID
 		say(name, team.SessionStarted{Session: id, PID: 1000 + n})
 		say(name, team.SessionReported{Session: id, Offset: 4096, Usage: change.Usage{InputTokens: 1200, OutputTokens: 340, CostUSD: 0.02}})
-		say(name, team.SessionEnded{Session: id, Outcome: control.OK, Bytes: 8192})
+		say(name, team.SessionEnded{Session: id, Outcome: control.OK, Exit: session.Exit{SpoolBytes: 8192}})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
@@ -46,7 +47,7 @@ func waitsForPrompts(s *fakeSession) {
 
 func lost(s *fakeSession) {
 	s.lasts(time.Minute)
-	s.finish(seam.Ending{Lost: true, Why: "its shim was killed"})
+	s.finish(session.Exit{Lost: true, Why: "its shim was killed"})
 }
 
 func well(s *fakeSession) {

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/core/session"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -140,7 +140,7 @@ func randomTalk(t *testing.T, dir string, rnd *rand.Rand) {
 			_, _ = b.engine.Channels.Enable(ctx, human, agent)
 		case 11:
 			if ids := b.host.running(); len(ids) > 0 {
-				b.host.session(ids[rnd.IntN(len(ids))]).finish(seam.Ending{Lost: rnd.IntN(3) == 0, Why: "killed"})
+				b.host.session(ids[rnd.IntN(len(ids))]).finish(session.Exit{Lost: rnd.IntN(3) == 0, Why: "killed"})
 			}
 		case 12:
 			_, _ = b.engine.Agents.Command(ctx, human, agent, "run_once", "")

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/clip"
+	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -354,9 +355,10 @@ func handleFacts(ctx context.Context, s *Server, in *factsIn) (*api.Facts, error
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	all := &api.Facts{Facts: make([]api.Fact, 0, len(heard))}
+	all := &api.Facts{Facts: make([]driver.Fact, 0, len(heard))}
 	for _, f := range heard {
-		all.Facts = append(all.Facts, api.FactOf(f))
+		f.Args, f.Raw = nil, nil // long, and in the output
+		all.Facts = append(all.Facts, f)
 	}
 	return all, nil
 }

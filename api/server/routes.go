@@ -312,7 +312,7 @@ func writeJSON(w io.Writer, v any) error {
 func init() { huma.ValidateStrictCasing = true } //nolint:gochecknoinits // huma has it as a variable of its package only
 
 // orNull lists the fields that point to a value that may be missing; huma does not detect these.
-var orNull = map[string][]string{"AgentView": {"session"}, "ChannelView": {"aside", "last"}, "Fact": {"usage"}}
+var orNull = map[string][]string{"AgentView": {"session"}, "ChannelView": {"aside", "last"}}
 
 // strict forbids what a request has too much, so that a misspelt field is reported. Answers may have additional fields:
 // every version adds some.

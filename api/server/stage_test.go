@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/work/seam"
@@ -129,10 +130,10 @@ func (p *player) exit(code int) {
 
 func (p *player) PID() int              { return 4711 }
 func (p *player) Done() <-chan struct{} { return p.done }
-func (p *player) Ended(context.Context) (seam.Ending, error) {
+func (p *player) Ended(context.Context) (session.Exit, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return seam.Ending{Exit: driver.Exit{Code: p.code, At: time.Now()}, Bytes: p.out.Len()}, nil
+	return session.Exit{Code: p.code, At: time.Now(), SpoolBytes: p.out.Len()}, nil
 }
 func (p *player) End(context.Context, time.Duration) error { p.leave(); return nil }
 func (p *player) Ack(context.Context) error                { return nil }

@@ -233,7 +233,7 @@ func factText(a *cli.App, fact driver.Fact) string {
 	case driver.TextRead:
 		text = a.Paint(cli.Dim, "was told: ") + text
 	case driver.ConversationNamed:
-		text = a.Paint(cli.Dim, conversedWords(fact.Conversation))
+		text = a.Paint(cli.Dim, conversedWords(*fact.Conversation))
 	case driver.ProviderAway:
 		text = a.Paint(cli.Yellow, "waits: ") + view.ProviderWords(string(fact.Provider)) + ": " + text
 	case driver.RateLimited:

@@ -224,7 +224,7 @@ func (d *decision) sessionEnded(a *Agent, what SessionEnded) error {
 	default:
 		panic(fmt.Sprintf("team: no such outcome: %q", what.Outcome))
 	}
-	s.EndedAt, s.Outcome, s.Why, s.Bytes = d.ev.At, what.Outcome, cutLine(what.Why), what.Bytes
+	s.EndedAt, s.Outcome, s.Why, s.Bytes = d.ev.At, what.Outcome, cutLine(what.Why), what.Exit.SpoolBytes
 	if s.Stop != nil && what.Reason != "" {
 		stop := *s.Stop
 		stop.OK, stop.Reason = false, cutLine(what.Reason)

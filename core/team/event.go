@@ -159,9 +159,9 @@ type SessionEnded struct {
 	Session string
 	Outcome control.Outcome
 	Why     string
-	Bytes   int64
-	AtStart bool // found when the daemon started
-	ForGood bool // of a failure: a retry fails until a person fixes the cause
+	Exit    session.Exit // how its process ended; zero: there was none
+	AtStart bool         // found when the daemon started
+	ForGood bool         // of a failure: a retry fails until a person fixes the cause
 
 	// Reason replaces that of the terminal event: its answer is not a success; empty: that one counts.
 	Reason string

@@ -381,7 +381,9 @@ func TestUnansweredCompletesNothing(t *testing.T) {
 				stop = &Stop{OK: true}
 			}
 			c.tells("r", "one", SessionReported{Session: id, Offset: 10, Usage: end.usage, Stop: stop})
-			ended := SessionEnded{Session: id, Outcome: end.how, Why: "so", Bytes: 10, Report: &StepReport{Report: report}}
+			ended := SessionEnded{
+				Session: id, Outcome: end.how, Why: "so", Exit: session.Exit{SpoolBytes: 10}, Report: &StepReport{Report: report},
+			}
 			if end.reason == session.ReasonSameAnswer {
 				ended.Reason = end.reason
 			}

@@ -289,7 +289,7 @@ func (w *world) ends(id string, how control.Outcome) {
 		if s := w.sessionOf(p); s != nil && s.ID == id && s.Phase == session.Open {
 			w.of(p.agent, p.run, SessionStarted{Session: id, PID: 4711, Input: p.input}) // the follower reports it in order
 		}
-		w.of(p.agent, p.run, SessionEnded{Session: id, Outcome: how, Why: "so it went", Bytes: p.offset, Report: report})
+		w.of(p.agent, p.run, SessionEnded{Session: id, Outcome: how, Why: "so it went", Exit: session.Exit{SpoolBytes: p.offset}, Report: report})
 	})
 }
 

@@ -12,12 +12,12 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/git/transfer"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // fetching is what fetches from one host what its lost sessions have left there.
@@ -136,14 +136,14 @@ func (c *fetching) one(ctx context.Context, m host.Missing, epoch uint64) error 
 	return ctx.Err()
 }
 
-func endedHow(is seam.Ending) string {
+func endedHow(is session.Exit) string {
 	switch {
 	case is.Lost:
 		return "how it ended is not known: " + is.Why
-	case is.Exit.Signal != "":
-		return "it was ended by " + is.Exit.Signal
+	case is.Signal != "":
+		return "it was ended by " + is.Signal
 	}
-	return fmt.Sprintf("it ended with exit status %d", is.Exit.Code)
+	return fmt.Sprintf("it ended with exit status %d", is.Code)
 }
 
 // tree keeps the checkout of a lost session at a ref; empty: all of it had arrived before.

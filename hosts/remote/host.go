@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/work/seam"
@@ -91,7 +92,7 @@ func (h *Host) notAdopted(err error, session string, epoch uint64) error {
 
 // EndedLate waits for the end of a session that was begun under a lease that does not count any longer, and says how it ended. The
 // error is a *wire.Problem with the code NotHere if the host has begun none under this lease.
-func (h *Host) EndedLate(ctx context.Context, token host.Token, epoch uint64) (ending seam.Ending, err error) {
+func (h *Host) EndedLate(ctx context.Context, token host.Token, epoch uint64) (ending session.Exit, err error) {
 	var is wire.LeaseOut
 	if err := h.ask(ctx, request{session: token.Session, method: http.MethodGet, route: wire.LeaseRoute}, &is); err != nil {
 		return ending, err

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/work/seam"
@@ -32,7 +33,7 @@ type process struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 	ran    chan struct{} // the goroutine of run has ended
-	ending seam.Ending   // once done is closed
+	ending session.Exit  // once done is closed
 	err    error         // instead of ending
 
 	turn  chan struct{} // holds a value while input is written
@@ -69,10 +70,10 @@ func (p *process) run() {
 	case p.ctx.Err() != nil: // Close
 		return
 	case isLost(err):
-		p.ending = seam.Ending{Lost: true, Why: err.Error()}
+		p.ending = session.Exit{Lost: true, Why: err.Error()}
 		defer p.cancel(err)
 	case isNotHere(err):
-		p.ending = seam.Ending{Lost: true, Why: "host " + p.h.Name + " has no record of it"}
+		p.ending = session.Exit{Lost: true, Why: "host " + p.h.Name + " has no record of it"}
 	default:
 		p.err = err
 	}
@@ -134,17 +135,17 @@ func (p *process) PID() int { return p.pid }
 func (p *process) Done() <-chan struct{} { return p.done }
 
 // Ended implements seam.Process.
-func (p *process) Ended(ctx context.Context) (seam.Ending, error) {
+func (p *process) Ended(ctx context.Context) (session.Exit, error) {
 	select {
 	case <-p.ran:
 	case <-ctx.Done():
-		return seam.Ending{}, context.Cause(ctx)
+		return session.Exit{}, context.Cause(ctx)
 	}
 	select {
 	case <-p.done:
 		return p.ending, p.err
 	default:
-		return seam.Ending{}, errClosed
+		return session.Exit{}, errClosed
 	}
 }
 

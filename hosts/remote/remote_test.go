@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/hosts/remote"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
@@ -77,7 +78,7 @@ func TestInputIsNeverDoubled(t *testing.T) {
 		if err := p.CloseInput(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if end, err := p.Ended(t.Context()); err != nil || end.Lost || end.Exit.Code != 0 {
+		if end, err := p.Ended(t.Context()); err != nil || end.Lost || end.Code != 0 {
 			t.Fatal(end, err)
 		}
 		if got := readFile(t, file); got != want.String() {
@@ -136,7 +137,7 @@ func TestLongOutputOverBreaks(t *testing.T) {
 	if got := readAll(t, p, 0); !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("%d bytes arrived, of %d, or they differ", len(got), want.Len())
 	}
-	if end, err := p.Ended(t.Context()); err != nil || end.Bytes != int64(want.Len()) {
+	if end, err := p.Ended(t.Context()); err != nil || end.SpoolBytes != int64(want.Len()) {
 		t.Error(end, err)
 	}
 	if got := readAll(t, hosts{w, "coder-1"}, 1000); !bytes.Equal(got, want.Bytes()[1000:]) {
@@ -183,7 +184,7 @@ func TestHostComesBack(t *testing.T) {
 	if err := w.daemon.End(t.Context(), "coder-1"); err != nil {
 		t.Fatal(err)
 	}
-	if end, err := p.Ended(t.Context()); err != nil || end.Lost || end.Exit.Signal != "SIGTERM" {
+	if end, err := p.Ended(t.Context()); err != nil || end.Lost || end.Signal != "SIGTERM" {
 		t.Errorf("%+v %v", end, err)
 	}
 	if text, err := io.ReadAll(out); err != nil || len(text) > 0 {
@@ -204,7 +205,7 @@ func TestHostIsGone(t *testing.T) {
 		started <- err
 	}()
 	close(w.gone)
-	if end, err := p.Ended(t.Context()); err != nil || end != (seam.Ending{Lost: true, Why: "host b was lost"}) {
+	if end, err := p.Ended(t.Context()); err != nil || end != (session.Exit{Lost: true, Why: "host b was lost"}) {
 		t.Errorf("%+v %v", end, err)
 	}
 	<-p.Done()
@@ -305,7 +306,7 @@ func TestReleasedAfterItsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := begin(t, w, "coder-1", 1, shell("echo done; exit 4"))
-	if end, err := p.Ended(t.Context()); err != nil || end.Exit.Code != 4 {
+	if end, err := p.Ended(t.Context()); err != nil || end.Code != 4 {
 		t.Fatal(end, err)
 	}
 	close(w.gone)
@@ -317,7 +318,7 @@ func TestReleasedAfterItsEnd(t *testing.T) {
 	if _, err := p.Evidence(t.Context()); !isLost(err) {
 		t.Error(err)
 	}
-	if end, err := p.Ended(t.Context()); err != nil || end.Exit.Code != 4 {
+	if end, err := p.Ended(t.Context()); err != nil || end.Code != 4 {
 		t.Error(end, err)
 	}
 	w.start()
@@ -330,7 +331,7 @@ func TestEndedLate(t *testing.T) {
 	begin(t, w, "coder-1", 1, shell("exit 4"))
 	close(w.gone)
 	token := host.Token{Session: "coder-1", Host: "b", Incarnation: 1, N: 1}
-	if end, err := w.leader.EndedLate(t.Context(), token, 1); err != nil || end.Exit.Code != 4 {
+	if end, err := w.leader.EndedLate(t.Context(), token, 1); err != nil || end.Code != 4 {
 		t.Error(end, err)
 	}
 	for _, other := range []host.Token{
@@ -394,7 +395,7 @@ func TestCloseAndLeave(t *testing.T) {
 	if err := next.CloseInput(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if end, err := next.Ended(t.Context()); err != nil || end.Exit.Code != 0 {
+	if end, err := next.Ended(t.Context()); err != nil || end.Code != 0 {
 		t.Error(end, err)
 	}
 }
@@ -415,7 +416,7 @@ func TestRefusedStart(t *testing.T) {
 	}
 	w.guard.refuses = nil
 	p := begin(t, w, "coder-1", 1, shell("exit 0"))
-	if end, err := p.Ended(t.Context()); err != nil || end.Exit.Code != 0 {
+	if end, err := p.Ended(t.Context()); err != nil || end.Code != 0 {
 		t.Error(end, err)
 	}
 	in := startIn("coder-1", 1, shell("exit 0"), 0)

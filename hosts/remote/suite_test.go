@@ -112,7 +112,7 @@ func conversation(t *testing.T, h seam.Host) {
 	}
 	<-p.Done()
 	end, err := p.Ended(t.Context())
-	if err != nil || end.Lost || end.Exit.Code != 3 || end.Exit.At.IsZero() {
+	if err != nil || end.Lost || end.Code != 3 || end.At.IsZero() {
 		t.Fatalf("%+v %v", end, err)
 	}
 	const said = "heard first\nheard second\nheard third\nbye\n"
@@ -131,14 +131,14 @@ func conversation(t *testing.T, h seam.Host) {
 		}
 	}
 	if all, part := readAll(t, p, 0), readAll(t, hosts{h, "coder-1"}, 6); string(all) != said || string(part) != said[6:] ||
-		end.Bytes != int64(len(said)) {
-		t.Errorf("%q %q %d", all, part, end.Bytes)
+		end.SpoolBytes != int64(len(said)) {
+		t.Errorf("%q %q %d", all, part, end.SpoolBytes)
 	}
 	late, found, err := h.Adopt(t.Context(), "coder-1", 1)
 	if err != nil || found != seam.Exited {
 		t.Fatal(found, err)
 	}
-	if later, err := late.Ended(t.Context()); err != nil || later.Exit.Code != 3 || later.Bytes != end.Bytes {
+	if later, err := late.Ended(t.Context()); err != nil || later.Code != 3 || later.SpoolBytes != end.SpoolBytes {
 		t.Error(later, err)
 	}
 	_ = late.Close()
@@ -153,7 +153,7 @@ func exits(t *testing.T, h seam.Host) {
 		t.Fatal(err)
 	}
 	<-p.Done()
-	if end, err := p.Ended(t.Context()); err != nil || end.Exit.Signal != "SIGKILL" {
+	if end, err := p.Ended(t.Context()); err != nil || end.Signal != "SIGKILL" {
 		t.Error(end, err)
 	}
 	if err := p.CloseInput(t.Context()); err != nil && !errors.Is(err, driver.ErrNoInput) && !strings.Contains(err.Error(), "ended") {

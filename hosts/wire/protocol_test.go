@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
@@ -23,7 +24,7 @@ var travels = []any{
 	AdoptOut{},
 	InputIn{},
 	EndIn{},
-	seam.Ending{},
+	session.Exit{},
 	seam.Proof{},
 	RenewIn{},
 	RenewOut{},

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -121,35 +122,48 @@ const (
 	TextRead FactKind = "text_read"
 )
 
-// Fact is one thing that an agent did, in the same form for all drivers.
+// Fact is one thing that an agent did, in the same form for all drivers, and for the API. A line of a process that speaks
+// process/driver/speech is one, too: without the offset, and with the fields of its kind only.
 type Fact struct {
-	Kind FactKind
+	Kind FactKind `json:"type" doc:"The kind of fact: said, thought, tool_called and so on; it determines the other fields"`
 
 	// Offset is the number of bytes of output up to and including this fact; reading may resume here. If
 	// one line produces several facts, only the last one has the offset of the line's end. The others
 	// have the offset of its beginning, so that a reader that stops between them receives the whole line
 	// again and loses nothing.
-	Offset int64
+	Offset int64 `json:"offset,omitempty" doc:"Bytes of output up to and including this fact"`
 
-	Text string // valid UTF-8, without the line ending; at most slightly longer than LineBytesMax
-	Part bool   // Said, Thought: the line continues in the next fact of this kind
-	// the tool that is called, or (Said) whose output this is: then it is not the agent's own words, and markers in it do not count
-	Tool    string
-	Ask     Ask          // PermissionAsked
-	Usage   change.Usage // UsageReported: since the last report, no running total
-	Context int          // UsageReported: how full the model's context is, in percent; 0: no news
-	Stop    Stop         // Stopped
+	// valid UTF-8, without the line ending; at most slightly longer than LineBytesMax
+	Text string `json:"text,omitempty" doc:"Of permission_answered: the chosen option"`
+	Part bool   `json:"part,omitempty" doc:"Of said and thought: the text continues in the next fact of this kind"`
+	// If it is not empty, a text that was said is not the agent's own words, and markers in it do not count.
+	Tool string `json:"tool,omitempty" doc:"The tool that was called, or whose output this is"`
 
-	ID           string       // TextRead: the ID that Steer was given
-	Conversation Conversed    // ConversationNamed
-	Until        time.Time    // RateLimited; zero: unknown
-	Provider     ProviderCode // ProviderAway
+	Ask // permission_asked; of permission_answered, permission_withdrawn and text_read the ID
 
-	// Input is set for Listening: how many bytes of standard input the agent had received by then; 0:
-	// unknown. If more was written, the rest is not answered yet, and another Listening follows.
-	Input int64
+	// Args is a JSON object: the arguments of a tool, in Claude Code's vocabulary if the tool is one of
+	// its tools (file_path, content, command, …). Cut names the arguments that are incomplete. It
+	// contains "args" or "paths" if some of those are missing completely, and "tool" if the program does
+	// not name the tool. Policies must not allow a call by an incomplete argument.
+	Args json.RawMessage `json:"args,omitempty" doc:"The arguments of the tool; not in an answer of the API"`
+	Cut  []string        `json:"cut,omitempty" doc:"The arguments that are incomplete"`
 
-	Raw json.RawMessage // the JSON it was made from; valid JSON or nil
+	change.Usage // usage_reported: since the last report, no running total
+
+	// Input is how many bytes of standard input the agent had received by then; 0: unknown. If more was
+	// written, the rest is not answered yet, and another Listening follows.
+	Input int64 `json:"input,omitempty" doc:"Of listening: bytes of input that the agent had received"`
+
+	*Stop       // stopped; otherwise nil
+	Context int `json:"context_percent,omitempty" doc:"Of usage_reported and stopped: how full the model's context is, in percent; left out if unknown"`
+
+	Until        time.Time    `json:"until,omitzero" doc:"Of rate_limited: when the limit resets; left out if unknown"`
+	Provider     ProviderCode `json:"provider,omitempty" doc:"Of provider_away: why the provider does not answer"`
+	Conversation *Conversed   `json:"conversation,omitempty" doc:"Of conversation_named"`
+
+	// Raw is the JSON it was made from; valid JSON or nil. A reader has it from the line; what the line has is the message of
+	// the agent's program: unchanged or, if that is too long or not JSON, a string with its beginning.
+	Raw json.RawMessage `json:"raw,omitempty" doc:"What it was made from; not in an answer of the API"`
 }
 
 // Conversed describes the conversation of a session, as the program reports it.
@@ -205,9 +219,9 @@ func ProviderOfStatus(status int) ProviderCode {
 }
 
 // Ask is a question for permission that waits for an answer. The subject is in Fact.Text and
-// Fact.Tool, and the call's arguments are in Fact.Raw under args.
+// Fact.Tool, and the call's arguments are in Fact.Args.
 type Ask struct {
-	ID      string   `json:"id"`
+	ID      string   `json:"id,omitempty"`
 	Options []Option `json:"options,omitempty"`
 	Paths   []string `json:"paths,omitempty"` // the files that it concerns, if the program names them; absolute
 }
@@ -221,16 +235,16 @@ type Option struct {
 
 // Stop is the terminal event of a conversation.
 type Stop struct {
-	OK     bool
-	Reason string // one of core/session, or another word: completed, cancelled, failed, refused, max_tokens, …
-	Detail string
+	OK     bool   `json:"ok" required:"false" doc:"Of stopped: the agent has done its work"`
+	Reason string `json:"reason,omitempty"` // one of core/session, or another word: completed, cancelled, failed, refused, max_tokens, …
+	Detail string `json:"detail,omitempty"`
 
-	// ContextPercent is how much of the model's context the conversation filled at the end; 0: unknown.
-	ContextPercent int
+	// ContextPercent is how much of the model's context the conversation filled at the end; 0: unknown. In a fact it is Context.
+	ContextPercent int `json:"-"`
 
 	// Alone is the whole text of a session in which nothing else shows that a model has answered: no tool
 	// call, no question, no usage. It is empty if something does, or if the text is long.
-	Alone string
+	Alone string `json:"alone,omitempty"`
 }
 
 // ContextPercent returns the share of a model's context window that is filled; 0 if the window is unknown.
@@ -239,13 +253,6 @@ func ContextPercent(tokens, window float64) int {
 		return 0
 	}
 	return int(min(100*tokens/window, 100))
-}
-
-// Exit describes how a process ended, as the operating system reports it.
-type Exit struct {
-	Code   int    // -1 if a signal ended it
-	Signal string // SIGKILL, …; empty if it exited
-	At     time.Time
 }
 
 // Wire holds the two byte streams of a running process. The output can be read from any offset, as
@@ -360,7 +367,7 @@ type Driver interface {
 
 	// Outcome evaluates a session that has ended. stop is nil if there was no terminal event. If there
 	// were several, the last one counts.
-	Outcome(s Session, exit Exit, stop *Stop) Outcome
+	Outcome(s Session, exit session.Exit, stop *Stop) Outcome
 }
 
 // Outcome is the evaluation of a session that has ended.

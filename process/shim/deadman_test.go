@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/boottime"
 )
@@ -68,7 +69,7 @@ func TestDeadline(t *testing.T) {
 				}
 				return nil
 			}, c.args...)
-			var e *Exit
+			var e *session.Exit
 			wait.Until(t, "the shim has recorded the end", func() (over bool) {
 				e, _ = readExit(folder)
 				return e != nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/boottime"
 )
@@ -45,7 +46,7 @@ type keeper struct {
 	bound    os.FileInfo // the socket as it was created
 	fence    uint64
 	told     *answer // the final answer, for later connections
-	exit     *Exit
+	exit     *session.Exit
 	endedAt  time.Time
 	endBy    time.Time // when an ordered end becomes SIGKILL
 	endTimer *time.Timer
@@ -289,7 +290,7 @@ func (k *keeper) bury() {
 	size, cut := k.spool.finish(k.output)
 	k.crash("spool_synced")
 	k.mu.Lock()
-	e := &Exit{Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: len(k.swept), Ordered: k.ordered, Why: k.why}
+	e := &session.Exit{Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: len(k.swept), Ordered: k.ordered, Why: k.why}
 	k.mu.Unlock()
 	if k.waited.Signaled() {
 		e.Signal = signalName(k.waited.Signal())

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -79,8 +80,8 @@ func readAgent(folder string) (*agentRecord, error) {
 	return nil, &damaged{filepath.Join(folder, agentFile), fmt.Errorf("step %.40q is not known", r.Step)}
 }
 
-func readExit(folder string) (*Exit, error) {
-	var e Exit
+func readExit(folder string) (*session.Exit, error) {
+	var e session.Exit
 	if ok, err := readRecord(filepath.Join(folder, exitFile), &e); !ok {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -96,13 +97,13 @@ type Status struct {
 	InputClosed bool      `json:"input_closed,omitempty"` // the agent sees, or will see, the end of its input
 	Ending      bool      `json:"ending,omitempty"`       // End was ordered, or the agent ended and its tree is being ended
 	// living processes of the tree beside the agent; not when it was started or adopted
-	Children   int       `json:"children,omitempty"`
-	Exit       *Exit     `json:"exit,omitempty"`        //
-	Swept      []Process `json:"swept,omitempty"`       // lost: processes found alive and ended now
-	Acked      bool      `json:"acked,omitempty"`       //
-	Holds      Holds     `json:"holds"`                 // which mechanisms hold the tree
-	AgentEnded bool      `json:"agent_ended,omitempty"` // the agent itself ended; its tree may still be ending
-	Version    int       `json:"shim_version,omitzero"` // of the protocol the shim speaks
+	Children   int           `json:"children,omitempty"`
+	Exit       *session.Exit `json:"exit,omitempty"`        //
+	Swept      []Process     `json:"swept,omitempty"`       // lost: processes found alive and ended now
+	Acked      bool          `json:"acked,omitempty"`       //
+	Holds      Holds         `json:"holds"`                 // which mechanisms hold the tree
+	AgentEnded bool          `json:"agent_ended,omitempty"` // the agent itself ended; its tree may still be ending
+	Version    int           `json:"shim_version,omitzero"` // of the protocol the shim speaks
 }
 
 // Holds lists the mechanisms that contain an agent's tree, for `fairlead why`.
@@ -111,18 +112,6 @@ type Holds struct {
 	ProcessGroup bool `json:"process_group"`
 	ParentDeath  bool `json:"parent_death"`
 	Mark         bool `json:"mark"`
-}
-
-// Exit describes how an agent ended. It is written when its whole tree has ended.
-type Exit struct {
-	Code       int       `json:"code"`             // -1 if a signal ended it
-	Signal     string    `json:"signal,omitempty"` // SIGKILL, …
-	At         time.Time `json:"at"`
-	SpoolBytes int64     `json:"spool_bytes"`
-	CutBytes   int64     `json:"cut_bytes,omitempty"` // written by the agent, but lost because the spool was full or failed
-	Swept      int       `json:"swept,omitempty"`     // processes that outlived the agent and were ended
-	Ordered    bool      `json:"ordered,omitempty"`   // End was ordered before it ended
-	Why        string    `json:"why,omitempty"`       // one line for people: why the shim ended it without an order of the daemon
 }
 
 // Fenced is returned to a daemon with an outdated epoch: another one, with a higher epoch, has taken

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
@@ -101,7 +102,7 @@ func TestViewStatus(t *testing.T) {
 
 // TestViewExit: the end of an agent is recorded as without a view, also where a process outlives it.
 func TestViewExit(t *testing.T) {
-	for command, want := range map[string]Exit{
+	for command, want := range map[string]session.Exit{
 		"exit 0":                        {},
 		"exit 7":                        {Code: 7},
 		"exit 137":                      {Code: 137},

@@ -17,7 +17,7 @@ func TestStopSaysThatAToolWasCalled(t *testing.T) {
 	} {
 		l := &SessionListener{s: team.Session{ID: "ada-1"}}
 		l.Note(HeldFact{Fact: driver.Fact{Kind: kind, Tool: "program"}})
-		l.Note(HeldFact{Fact: driver.Fact{Kind: driver.Stopped, Stop: driver.Stop{Reason: session.ReasonRateLimited}}})
+		l.Note(HeldFact{Fact: driver.Fact{Kind: driver.Stopped, Stop: &driver.Stop{Reason: session.ReasonRateLimited}}})
 		if l.Pending.Stop == nil || l.Pending.Stop.Called != called {
 			t.Errorf("after %s: %+v", kind, l.Pending.Stop)
 		}

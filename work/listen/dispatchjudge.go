@@ -21,7 +21,10 @@ import (
 // the words of the supported programs. A call in other words is not understood, and the policy
 // denies it to MAIN.
 func CallOf(fact driver.Fact) policy.Call {
-	call := policy.Call{Tool: fact.Tool, Input: argumentsOf(fact.Raw)}
+	call := policy.Call{Tool: fact.Tool}
+	if len(fact.Args) > 0 && fact.Args[0] == '{' { // otherwise they are no arguments
+		call.Input = fact.Args
+	}
 	switch fact.Tool { // the steps of a test script
 	case "write", "append":
 		call.Tool = "Write"
@@ -45,25 +48,6 @@ func CallOf(fact driver.Fact) policy.Call {
 func argument(name, value string) json.RawMessage {
 	text, _ := json.Marshal(map[string]string{name: value}) // marshalling strings cannot fail
 	return text
-}
-
-// argumentsOf finds a call's arguments in an event. It returns nil if there are none.
-func argumentsOf(raw json.RawMessage) json.RawMessage {
-	var event struct {
-		Args      json.RawMessage `json:"args"`
-		Input     json.RawMessage `json:"input"`
-		ToolInput json.RawMessage `json:"tool_input"`
-		RawInput  json.RawMessage `json:"rawInput"`
-	}
-	if json.Unmarshal(raw, &event) != nil {
-		return nil
-	}
-	for _, args := range []json.RawMessage{event.Args, event.Input, event.ToolInput, event.RawInput} {
-		if len(args) > 0 && args[0] == '{' {
-			return args
-		}
-	}
-	return nil
 }
 
 // judged applies the current rules to a call.

@@ -51,21 +51,21 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 	case <-ctx.Done():
 		return heard, false
 	}
-	ending, err := proc.Ended(ctx)
+	exit, err := proc.Ended(ctx)
 	if err != nil {
 		if ctx.Err() != nil || e.sessions.Fenced(err) {
 			return heard, false
 		}
-		ending = seam.Ending{Lost: true, Why: err.Error()}
+		exit = session.Exit{Lost: true, Why: err.Error()}
 	}
-	what := team.SessionEnded{Session: s.ID, Bytes: ending.Bytes, AtStart: atStart, NoVerdict: ending.Exit.Signal != ""}
-	verdict := judge(m, s, ending, ear.stop)
+	what := team.SessionEnded{Session: s.ID, Exit: exit, AtStart: atStart}
+	verdict := judge(m, s, exit, ear.stop)
 	what.Outcome, what.Why = verdict.outcome, verdict.Why
 	if e.judgeAgain(ctx, ear, &what) != nil {
 		return heard, false
 	}
 	if verdict.Quote {
-		heard.Said = lastLines(ctx, proc, ending.Bytes)
+		heard.Said = lastLines(ctx, proc, exit.SpoolBytes)
 	}
 	switch {
 	case what.Outcome == control.Anew:
@@ -95,7 +95,7 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 	if !ear.work.over(ctx, &what) {
 		return heard, false
 	}
-	heard.Ended, heard.Lost = what, ending.Lost
+	heard.Ended, heard.Lost = what, exit.Lost
 	heard.Refused = slices.DeleteFunc([]string{past, denied}, func(s string) bool { return s == "" })
 	return heard, true
 }
@@ -126,14 +126,14 @@ type verdict struct {
 	outcome control.Outcome
 }
 
-// judge asks the driver what an ending means.
-func judge(m *sessions.Slot, s team.Session, ending seam.Ending, stop *driver.Stop) verdict {
-	if ending.Lost {
-		return verdict{driver.Outcome{Why: ending.Why}, control.Lost}
+// judge asks the driver what an exit means.
+func judge(m *sessions.Slot, s team.Session, exit session.Exit, stop *driver.Stop) verdict {
+	if exit.Lost {
+		return verdict{driver.Outcome{Why: exit.Why}, control.Lost}
 	}
-	is := verdict{m.Driver.Outcome(sessions.SessionFor(m, s), ending.Exit, stop), control.Failed}
-	if ending.Cut > 0 {
-		is.Why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", ending.Cut, is.Why)
+	is := verdict{m.Driver.Outcome(sessions.SessionFor(m, s), exit, stop), control.Failed}
+	if exit.CutBytes > 0 {
+		is.Why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", exit.CutBytes, is.Why)
 	}
 	switch {
 	case is.OK:

@@ -174,13 +174,7 @@ func CutIn(fact driver.Fact) []string {
 
 // unread is CutIn, and contains "tool" if the program does not name the tool.
 func unread(fact driver.Fact) (names []string) {
-	var event struct {
-		Cut []string `json:"cut"`
-	}
-	if json.Unmarshal(fact.Raw, &event) != nil {
-		return nil
-	}
-	for _, name := range event.Cut {
+	for _, name := range fact.Cut {
 		if !slices.Contains(contentOf[fact.Tool], name) {
 			names = append(names, clip.Text(name, loop.ActorBytesMax))
 		}

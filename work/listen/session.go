@@ -303,13 +303,13 @@ func (l *SessionListener) Note(fact HeldFact) bool {
 		})
 		pending.Context = cmp.Or(fact.Context, pending.Context)
 	case driver.Stopped:
-		l.stop = &fact.Stop
+		l.stop = fact.Stop
 		pending.Stop = &team.Stop{
 			OK: fact.Stop.OK, Reason: clip.Text(fact.Stop.Reason, sessions.TextBytesMax),
 			Detail:         clip.Text(fact.Stop.Detail, sessions.TextBytesMax),
-			ContextPercent: fact.Stop.ContextPercent, Alone: aloneSum(fact.Stop.Alone), Called: l.called,
+			ContextPercent: fact.Context, Alone: aloneSum(fact.Stop.Alone), Called: l.called,
 		}
-		pending.Context = cmp.Or(fact.Stop.ContextPercent, pending.Context)
+		pending.Context = cmp.Or(fact.Context, pending.Context)
 	default:
 		return said
 	}

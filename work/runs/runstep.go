@@ -457,7 +457,7 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 			return c.reviewReport(ctx, m, f, s, what)
 		}
 	}
-	what.NoVerdict = what.NoVerdict && f.own
+	what.NoVerdict = f.own && !what.Exit.Lost && what.Exit.Signal != ""
 	report, err := read(ctx, m, f, s)
 	if err == nil && report == nil && !f.review && !what.NoVerdict && (f.plain || f.lenient && what.Outcome == control.OK) {
 		report, err = madeReport(f, s, what, said)
@@ -474,7 +474,7 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	if report.Warning != "" {
 		c.log.Warn(report.Warning, "run", run, "step", step)
 	}
-	if report.CostUSD > 0 && !c.reportCost(ctx, m, s, what.Bytes, report.CostUSD) {
+	if report.CostUSD > 0 && !c.reportCost(ctx, m, s, what.Exit.SpoolBytes, report.CostUSD) {
 		return false
 	}
 	what.Report = &team.StepReport{Report: report.Report}

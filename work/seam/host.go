@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -43,8 +44,8 @@ type Host interface {
 type Process interface {
 	driver.Wire
 	PID() int
-	Done() <-chan struct{}                     // closed when all its processes are gone and its exit is durable, or it is lost
-	Ended(ctx context.Context) (Ending, error) // blocks until Done is closed
+	Done() <-chan struct{}                           // closed when all its processes are gone and its exit is durable, or it is lost
+	Ended(ctx context.Context) (session.Exit, error) // blocks until Done is closed
 	End(ctx context.Context, grace time.Duration) error
 	Ack(ctx context.Context) error // confirms that its end is in the journal
 	Evidence(ctx context.Context) (Proof, error)
@@ -86,15 +87,6 @@ const (
 	Exited       Found = "exited"
 	Lost         Found = "lost"
 )
-
-// Ending describes how a process ended, as far as it is known.
-type Ending struct {
-	Lost  bool // no shim recorded the end
-	Why   string
-	Exit  driver.Exit
-	Bytes int64 // of output
-	Cut   int64 // bytes of output that were lost because the disk was full
-}
 
 // Proof is the host's current information about a process.
 type Proof struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -57,7 +58,7 @@ func (MissingDriver) Probe(context.Context, driver.Agent) (driver.Probed, error)
 }
 
 // Outcome is driver.Driver's: only the exit code counts.
-func (MissingDriver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver.Outcome {
+func (MissingDriver) Outcome(_ driver.Session, exit session.Exit, _ *driver.Stop) driver.Outcome {
 	if exit.Code == 0 && exit.Signal == "" {
 		return driver.Outcome{OK: true}
 	}

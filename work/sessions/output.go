@@ -78,13 +78,15 @@ func (n *Newest) full() bool { return len(n.Facts) >= n.Most || n.bytes >= Facts
 // Add keeps a fact and drops the oldest beyond the limit.
 func (n *Newest) Add(fact driver.Fact) {
 	n.Facts = append(n.Facts, fact)
-	n.bytes += len(fact.Text) + len(fact.Raw)
+	n.bytes += bytesOf(fact)
 	for len(n.Facts) > n.Most || (n.bytes > FactsBytesMax && len(n.Facts) > 1) {
-		n.bytes -= len(n.Facts[0].Text) + len(n.Facts[0].Raw)
+		n.bytes -= bytesOf(n.Facts[0])
 		n.Facts[0] = driver.Fact{} // releases the text although the array stays
 		n.Facts = n.Facts[1:]
 	}
 }
+
+func bytesOf(fact driver.Fact) int { return len(fact.Text) + len(fact.Args) + len(fact.Raw) }
 
 // ReadOnly is a wire without input.
 type ReadOnly struct {

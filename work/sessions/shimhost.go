@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/shim"
@@ -212,24 +213,22 @@ func fencing(err error) error {
 	return err
 }
 
-func (p *shimProcess) Ended(ctx context.Context) (seam.Ending, error) {
+func (p *shimProcess) Ended(ctx context.Context) (session.Exit, error) {
 	select {
 	case <-p.Done():
 	case <-ctx.Done():
-		return seam.Ending{}, ctx.Err()
+		return session.Exit{}, ctx.Err()
 	}
 	status, err := p.Status(ctx)
 	if err != nil {
-		return seam.Ending{}, fencing(err)
-	}
-	if status.Exit != nil && status.Exit.Why != "" { // what it did is not known, and it is no failure of the agent
-		return seam.Ending{Lost: true, Why: status.Exit.Why, Bytes: status.SpoolBytes, Cut: status.Exit.CutBytes}, nil
+		return session.Exit{}, fencing(err)
 	}
 	if status.Exit == nil {
-		return seam.Ending{Lost: true, Why: status.Why, Bytes: status.SpoolBytes}, nil
+		return session.Exit{Lost: true, Why: status.Why, SpoolBytes: status.SpoolBytes}, nil
 	}
-	exit := driver.Exit{Code: status.Exit.Code, Signal: status.Exit.Signal, At: status.Exit.At}
-	return seam.Ending{Exit: exit, Bytes: status.Exit.SpoolBytes, Cut: status.Exit.CutBytes}, nil
+	exit := *status.Exit
+	exit.Lost = exit.Why != "" // what it did is not known, and it is no failure of the agent
+	return exit, nil
 }
 
 // Evidence implements seam.Process.

@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
@@ -196,7 +197,7 @@ func (d *dialogue) do(i int, e Entry, orders chan<- speech.Order, stop chan stru
 	case "over":
 		close(orders)
 	case "exit":
-		d.program.end(driver.Exit{Code: e.Code, Signal: e.Signal})
+		d.program.end(session.Exit{Code: e.Code, Signal: e.Signal})
 	default:
 		d.t.Fatalf("line %d: unknown entry %q", i+1, e.Dir)
 	}

@@ -27,6 +27,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -54,10 +55,10 @@ func Run(t *testing.T, d driver.Driver, cases ...Case) {
 		if d.Check(driver.Agent{Name: "empty", Workspace: t.TempDir()}) == nil {
 			t.Error("Check accepts an agent without command and script")
 		}
-		if d.Outcome(driver.Session{}, driver.Exit{Code: 1}, nil).OK {
+		if d.Outcome(driver.Session{}, session.Exit{Code: 1}, nil).OK {
 			t.Error("exit code 1 without a terminal event counts as success")
 		}
-		if d.Outcome(driver.Session{}, driver.Exit{Code: -1, Signal: "SIGKILL"}, nil).OK {
+		if d.Outcome(driver.Session{}, session.Exit{Code: -1, Signal: "SIGKILL"}, nil).OK {
 			t.Error("SIGKILL without a terminal event counts as success")
 		}
 	})
@@ -243,7 +244,7 @@ func play(t *testing.T, d driver.Driver, c Case) {
 		must(t, err)
 		live = append(live, f)
 		if f.Kind == driver.Stopped {
-			stop = &f.Stop
+			stop = f.Stop
 		}
 		if f.Input > p.Sent() {
 			t.Errorf("it has read %d of %d bytes of input", f.Input, p.Sent())

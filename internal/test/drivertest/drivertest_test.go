@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -27,7 +28,7 @@ func (p patient) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) drive
 	return talk{w, p}
 }
 
-func (patient) Outcome(driver.Session, driver.Exit, *driver.Stop) driver.Outcome {
+func (patient) Outcome(driver.Session, session.Exit, *driver.Stop) driver.Outcome {
 	return driver.Outcome{}
 }
 

@@ -45,12 +45,14 @@ var kinds = []driver.FactKind{
 	driver.TextRead,
 }
 
+var withID = []driver.FactKind{driver.PermissionAsked, driver.PermissionAnswered, driver.PermissionWithdrawn, driver.TextRead}
+
 // wrong returns the rule of package driver that a fact breaks; empty: none.
 func wrong(f driver.Fact) string {
 	switch {
 	case !slices.Contains(kinds, f.Kind):
 		return "unknown kind"
-	case !utf8.ValidString(f.Text + f.Tool + f.Stop.Reason + f.Stop.Detail + f.Ask.ID + f.ID):
+	case !utf8.ValidString(f.Text + f.Tool + f.ID):
 		return "text that is not UTF-8"
 	case len(f.Text) > factTextMax:
 		return fmt.Sprintf("%d bytes of text", len(f.Text))
@@ -60,13 +62,13 @@ func wrong(f driver.Fact) string {
 		return "Raw is not JSON"
 	case f.Usage.InputTokens < 0 || f.Usage.OutputTokens < 0 || f.Usage.CostUSD < 0:
 		return "negative usage"
-	case f.Kind == driver.PermissionAsked && f.Ask.ID == "":
-		return "a question without an id"
-	case (f.Kind == driver.PermissionAnswered || f.Kind == driver.PermissionWithdrawn) && f.Ask.ID == "":
-		return "the end of a question without an id"
-	case (f.Kind == driver.TextRead) != (f.ID != ""):
-		return "an id of a text that is missing, or is set although none was read"
-	case (f.Kind == driver.ConversationNamed) != (f.Conversation.ID != ""):
+	case slices.Contains(withID, f.Kind) != (f.ID != ""):
+		return "an id that is missing, or is set in another kind of fact"
+	case (f.Kind == driver.Stopped) != (f.Stop != nil):
+		return "a terminal event that is missing, or is set in another kind of fact"
+	case f.Stop != nil && !utf8.ValidString(f.Stop.Reason+f.Stop.Detail):
+		return "a terminal event with text that is not UTF-8"
+	case (f.Kind == driver.ConversationNamed) != (f.Conversation != nil && f.Conversation.ID != ""):
 		return "a conversation id that is missing, or is set in another kind of fact"
 	case (f.Kind == driver.ProviderAway) != f.Provider.Known():
 		return "a code of a provider that is missing, or is set in another kind of fact"
@@ -146,14 +148,14 @@ func Render(f driver.Fact) string {
 	if len(f.Ask.Paths) > 0 {
 		fmt.Fprintf(&b, " paths=%q", f.Ask.Paths)
 	}
-	if f.Ask.ID != "" && f.Kind != driver.PermissionAsked {
-		fmt.Fprintf(&b, " ask=%q", f.Ask.ID)
+	if f.Kind == driver.PermissionAnswered || f.Kind == driver.PermissionWithdrawn {
+		fmt.Fprintf(&b, " ask=%q", f.ID)
 	}
-	if f.ID != "" {
+	if f.Kind == driver.TextRead {
 		fmt.Fprintf(&b, " id=%q", f.ID)
 	}
 	if f.Kind == driver.ConversationNamed {
-		fmt.Fprintf(&b, " conversation=%+v", f.Conversation)
+		fmt.Fprintf(&b, " conversation=%+v", *f.Conversation)
 	}
 	if f.Provider != "" {
 		fmt.Fprintf(&b, " provider=%s", f.Provider)

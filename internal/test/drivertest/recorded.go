@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
@@ -30,7 +31,7 @@ type recorded struct {
 	piece  int
 	input  []byte // received but not read
 	ended  bool
-	exit   driver.Exit
+	exit   session.Exit
 }
 
 func (d *dialogue) start(c adapter.Command) (adapter.Process, error) {
@@ -52,7 +53,7 @@ func (r *recorded) print(b []byte) {
 	r.wake()
 }
 
-func (r *recorded) end(exit driver.Exit) {
+func (r *recorded) end(exit session.Exit) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -101,7 +102,7 @@ func (r *recorded) Stdin() io.WriteCloser { return (*recordedInput)(r) }
 func (r *recorded) Stdout() io.ReadCloser { return (*recordedOutput)(r) }
 func (r *recorded) Stderr() io.ReadCloser { return io.NopCloser(bytes.NewReader(nil)) }
 
-func (r *recorded) Wait() driver.Exit {
+func (r *recorded) Wait() session.Exit {
 	for {
 		r.mu.Lock()
 		ended, changed := r.ended, r.changed
@@ -113,7 +114,7 @@ func (r *recorded) Wait() driver.Exit {
 	}
 }
 
-func (r *recorded) Signal(s syscall.Signal) { r.end(driver.Exit{Code: -1, Signal: names[s]}) }
+func (r *recorded) Signal(s syscall.Signal) { r.end(session.Exit{Code: -1, Signal: names[s]}) }
 
 type recordedInput recorded
 
@@ -128,7 +129,7 @@ func (i *recordedInput) Write(b []byte) (int, error) {
 // Close ends the program if the recording does not contain its end.
 func (i *recordedInput) Close() error {
 	if !i.lives {
-		(*recorded)(i).end(driver.Exit{})
+		(*recorded)(i).end(session.Exit{})
 	}
 	return nil
 }
@@ -164,16 +165,16 @@ func (o *recordedOutput) Close() error { return nil }
 // start, and an order without a type means that no more will come. replace are pairs for
 // strings.NewReplacer: replace the workspace by /work/repo, and remove names of this machine and its
 // user. It returns the terminal event.
-func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, file string, tell func(speech.Event) []speech.Order,
+func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, file string, tell func(driver.Fact) []speech.Order,
 	replace ...string,
 ) driver.Stop {
 	t.Helper()
 	r := &recorder{began: time.Now(), replace: strings.NewReplacer(append(replace, part.Dir, recordedDir)...)}
-	asked, orders := make(chan speech.Event, 1<<16), make(chan speech.Order)
+	asked, orders := make(chan driver.Fact, 1<<16), make(chan speech.Order)
 	stage := adapter.NewStage(speech.NewWriter(&lineTap{each: func(line []byte) {
-		var e speech.Event
+		var e driver.Fact
 		must(t, json.Unmarshal(line, &e))
-		if e.Type == driver.Stopped {
+		if e.Kind == driver.Stopped {
 			r.over.Store(true)
 		}
 		asked <- e
@@ -201,10 +202,10 @@ func Record(t *testing.T, p adapter.Protocol, part adapter.Part, env []string, f
 }
 
 // tellAll sends the orders that tell returns, and records each one that was received.
-func tellAll(r *recorder, tell func(speech.Event) []speech.Order, asked <-chan speech.Event, orders chan<- speech.Order,
+func tellAll(r *recorder, tell func(driver.Fact) []speech.Order, asked <-chan driver.Fact, orders chan<- speech.Order,
 	over <-chan struct{},
 ) {
-	var e speech.Event
+	var e driver.Fact
 	var taken int64
 	open := true
 	for {
@@ -299,7 +300,7 @@ func (p *tapped) Stdout() io.ReadCloser {
 	}{io.TeeReader(out, &lineTap{each: func(l []byte) { p.r.line("recv", l) }}), out}
 }
 
-func (p *tapped) Wait() driver.Exit {
+func (p *tapped) Wait() session.Exit {
 	exit := p.Process.Wait()
 	if !p.r.over.Load() {
 		p.r.note(Entry{Dir: "exit", Code: exit.Code, Signal: exit.Signal})

@@ -11,7 +11,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
-	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
 
 // Troubles are the ways in which a provider fails: it rejects the key, limits the rate, is overloaded, or cannot be reached. A recording
@@ -49,18 +48,18 @@ func ProviderTroubles(t *testing.T, is Speaks) {
 		}
 		signs, ended := 0, false
 		for line := range bytes.Lines(text) {
-			var e speech.Event
+			var e driver.Fact
 			if err := json.Unmarshal(line, &e); err != nil {
 				t.Fatal(err)
 			}
-			switch e.Type {
+			switch e.Kind {
 			case driver.ProviderAway:
 				if signs++; e.Provider != codes[trouble] {
 					t.Errorf("%s, %s: %q has the code %s", is.Program, trouble, e.Text, e.Provider)
 				}
 			case driver.Stopped:
-				if ended = true; *e.OK || !slices.Contains(want, e.Reason) {
-					t.Errorf("%s, %s: ended with ok %t, %s; want one of %q", is.Program, trouble, *e.OK, e.Reason, want)
+				if ended = true; e.OK || !slices.Contains(want, e.Reason) {
+					t.Errorf("%s, %s: ended with ok %t, %s; want one of %q", is.Program, trouble, e.OK, e.Reason, want)
 				}
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -102,7 +103,7 @@ type Process struct {
 	changed chan struct{} // closed and replaced whenever size or closed changes
 
 	done chan struct{} // closed when the process and its output have ended
-	exit driver.Exit
+	exit session.Exit
 }
 
 const (
@@ -183,8 +184,8 @@ func (p *Process) pump(r, file *os.File) {
 	close(p.done)
 }
 
-func exitOf(state *os.ProcessState, err error) driver.Exit {
-	e := driver.Exit{Code: -1, At: time.Now()}
+func exitOf(state *os.ProcessState, err error) session.Exit {
+	e := session.Exit{Code: -1, At: time.Now()}
 	if state == nil {
 		panic("drivertest: wait: " + err.Error())
 	}
@@ -230,7 +231,7 @@ func (p *Process) Signal(s syscall.Signal) {
 }
 
 // Wait waits until the process and its output have ended.
-func (p *Process) Wait(t testing.TB) driver.Exit {
+func (p *Process) Wait(t testing.TB) session.Exit {
 	t.Helper()
 	select {
 	case <-p.done:

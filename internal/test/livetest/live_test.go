@@ -154,7 +154,7 @@ func (k *talk) until(what string, ok func(driver.Fact) bool) driver.Fact {
 		k.used.InputTokens += f.Usage.InputTokens
 		k.used.OutputTokens += f.Usage.OutputTokens
 		if f.Kind == driver.ConversationNamed {
-			k.named = f.Conversation
+			k.named = *f.Conversation
 		}
 		if ok(f) {
 			return f
@@ -213,7 +213,7 @@ func (k *talk) tell(text string) {
 }
 
 // end reads up to the terminal event and waits for the end of the process.
-func (k *talk) end() driver.Stop {
+func (k *talk) end() *driver.Stop {
 	k.Helper()
 	stop := k.untilKind(driver.Stopped).Stop
 	k.process.Wait(k)
@@ -404,7 +404,7 @@ func TestLiveRefused(t *testing.T) {
 			k := s.start(driver.Work, "", "do: error 400")
 			stop := k.untilKind(driver.Stopped).Stop
 			exit := k.process.Wait(t)
-			if outcome := s.driver.Outcome(driver.Session{}, exit, &stop); outcome.OK || outcome.Why == "" {
+			if outcome := s.driver.Outcome(driver.Session{}, exit, stop); outcome.OK || outcome.Why == "" {
 				t.Errorf("the model refused, but the outcome is %+v; events:\n%s", outcome, strings.Join(k.heard, "\n"))
 			}
 			k.gone()

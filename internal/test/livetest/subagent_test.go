@@ -107,7 +107,7 @@ func (s *story) attempt(way livetest.Subagents, want, does, file, says, answer s
 	for end.Reason == "" {
 		f := k.until("it asks or ends", func(f driver.Fact) bool { return f.Kind == driver.PermissionAsked || f.Kind == driver.Stopped })
 		if f.Kind == driver.Stopped {
-			end = f.Stop
+			end = *f.Stop
 			continue
 		}
 		if f.Tool == way.Tool { // whether it may start one

@@ -61,8 +61,8 @@ func record(t *testing.T, p adapter.Protocol, is Program, file, prompt, model st
 		t.Fatal(err)
 	}
 	signs := 0
-	tell := func(e speech.Event) []speech.Order {
-		switch e.Type {
+	tell := func(e driver.Fact) []speech.Order {
+		switch e.Kind {
 		case "":
 			return []speech.Order{{Type: speech.OrderStart, Text: prompt}}
 		case driver.Listening:

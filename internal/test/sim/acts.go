@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/files/agentstate"
-	"github.com/fairlead-dev/fairlead/process/driver"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Act is one choice of the director. It contains everything that it needs, so a day from which some
@@ -337,10 +336,10 @@ func (w *world) killSession(a Act) {
 		s := w.sessions[id]
 		if a.Do == "lose-shim" {
 			s.leftProcesses = true // until an engine calls Sweep
-			w.finish(s, seam.Ending{Lost: true, Why: "its shim disappeared"})
+			w.finish(s, session.Exit{Lost: true, Why: "its shim disappeared"})
 			continue
 		}
-		w.finish(s, seam.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()}})
+		w.finish(s, session.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()})
 	}
 }
 
@@ -393,7 +392,7 @@ func (w *world) powerFailure() {
 	w.boot++
 	for _, s := range w.sessions {
 		if !s.isOver() {
-			w.finish(s, seam.Ending{Lost: true, Why: "the machine lost power"})
+			w.finish(s, session.Exit{Lost: true, Why: "the machine lost power"})
 		}
 		s.leftProcesses = false
 	}

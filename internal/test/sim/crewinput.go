@@ -226,7 +226,7 @@ func (w crewWorld) checkReportsStored() {
 			continue
 		}
 		for _, m := range marks {
-			checks(w).check(reportApplied, m.processed || m.end > s.ending.Bytes,
+			checks(w).check(reportApplied, m.processed || m.end > s.ending.SpoolBytes,
 				"%s made a report that ends at byte %d and is not in the journal: %+v", id, m.end, m)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
@@ -32,7 +33,7 @@ type hostSession struct {
 	out            []byte        // its output so far, which the shim keeps
 	moreOutput     chan struct{} // closed and replaced with each output
 	over           chan struct{} // closed when its end is durable
-	ending         seam.Ending
+	ending         session.Exit
 	reportedTokens int64  // input tokens that it reported
 	leftProcesses  bool   // it left processes running
 	signal         string // the signal that ended it
@@ -110,24 +111,24 @@ func (w *world) run(id string, launch driver.Launch, epoch uint64) *hostSession 
 		if s.signal != "" {
 			signal = s.signal
 		}
-		w.finish(s, seam.Ending{Exit: driver.Exit{Code: end.Code, Signal: signal, At: time.Now()}})
+		w.finish(s, session.Exit{Code: end.Code, Signal: signal, At: time.Now()})
 	})
 	return s
 }
 
 // finish ends a session once. A shim that sees the end also ends the processes that the session
 // left.
-func (w *world) finish(s *hostSession, how seam.Ending) {
+func (w *world) finish(s *hostSession, how session.Exit) {
 	if s.isOver() {
 		return
 	}
 	if !how.Lost {
 		s.leftProcesses = false
 	}
-	how.Bytes = int64(len(s.out))
+	how.SpoolBytes = int64(len(s.out))
 	s.ending = how
-	w.notef("%s has ended: %s%s", s.id, map[bool]string{true: "lost", false: fmt.Sprintf("status %d ", how.Exit.Code)}[how.Lost],
-		how.Exit.Signal)
+	w.notef("%s has ended: %s%s", s.id, map[bool]string{true: "lost", false: fmt.Sprintf("status %d ", how.Code)}[how.Lost],
+		how.Signal)
 	close(s.over)
 	s.kill()
 }
@@ -295,7 +296,7 @@ func (p *process) ask(what string, do func()) error {
 	})
 }
 
-func (p *process) Ended(context.Context) (how seam.Ending, err error) {
+func (p *process) Ended(context.Context) (how session.Exit, err error) {
 	err = p.ask("ended", func() { how = p.ending })
 	if err != nil {
 		p.w.mu.Lock()
@@ -314,7 +315,7 @@ func (p *process) End(_ context.Context, grace time.Duration) error {
 			time.AfterFunc(grace, func() {
 				w.mu.Lock()
 				defer w.mu.Unlock()
-				w.finish(s, seam.Ending{Exit: driver.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()}})
+				w.finish(s, session.Exit{Code: -1, Signal: "SIGKILL", At: time.Now()})
 			})
 		}
 	})

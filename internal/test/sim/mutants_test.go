@@ -147,8 +147,8 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "an exit is acknowledged before it is in the journal",
-		file:   "work/listen/follow.go", old: "	ending, err := proc.Ended(ctx)\n",
-		new: "	_ = proc.Ack(ctx)\n	ending, err := proc.Ended(ctx)\n",
+		file:   "work/listen/follow.go", old: "	exit, err := proc.Ended(ctx)\n",
+		new: "	_ = proc.Ack(ctx)\n	exit, err := proc.Ended(ctx)\n",
 	},
 	{
 		breaks: "the replay skips the first change after a snapshot",

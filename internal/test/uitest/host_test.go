@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
@@ -146,7 +147,7 @@ type process struct {
 	output   []byte
 	lastByte time.Time
 	grew     chan struct{} // closed and replaced when there is more output
-	exit     driver.Exit
+	exit     session.Exit
 	input    int64
 	label    string
 }
@@ -163,7 +164,7 @@ func (p *process) Write(b []byte) (int, error) {
 
 func (p *process) wait(cmd *exec.Cmd) {
 	_ = cmd.Wait() // the exit code has the same information as Wait's error
-	exit := driver.Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}
+	exit := session.Exit{Code: cmd.ProcessState.ExitCode(), At: time.Now()}
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		exit.Signal = "SIG" + status.Signal().String()
 	}
@@ -184,10 +185,12 @@ func (p *process) signal(s syscall.Signal) {
 func (p *process) PID() int              { return p.pid }
 func (p *process) Done() <-chan struct{} { return p.done }
 
-func (p *process) Ended(context.Context) (seam.Ending, error) {
+func (p *process) Ended(context.Context) (session.Exit, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return seam.Ending{Exit: p.exit, Bytes: int64(len(p.output))}, nil
+	exit := p.exit
+	exit.SpoolBytes = int64(len(p.output))
+	return exit, nil
 }
 
 func (p *process) End(ctx context.Context, grace time.Duration) error {

@@ -100,9 +100,9 @@ func (p *play) asked(m message) {
 	a := &ask{id: fmt.Sprintf("ask-%d", p.lastAsk), rpc: m.id, options: options, what: what}
 	p.asks = append(p.asks, a)
 	args, cut := c.eventArguments(tool, p.part.Dir, p.known.titled)
-	p.stage.Out.Tell(speech.Event{
-		Type: driver.PermissionAsked, ID: a.id, Tool: tool, Text: a.what, Options: options,
-		Args: args, Cut: cut, Paths: c.absolute(tool, p.part.Dir), Raw: m.raw,
+	p.stage.Out.Tell(driver.Fact{
+		Kind: driver.PermissionAsked, Tool: tool, Text: a.what, Args: args, Cut: cut, Raw: m.raw,
+		Ask: driver.Ask{ID: a.id, Options: options, Paths: c.absolute(tool, p.part.Dir)},
 	})
 }
 
@@ -160,7 +160,7 @@ func (p *play) answer(o speech.Order) {
 		return
 	}
 	p.asks = slices.Delete(p.asks, i, i+1)
-	p.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: a.id, Text: o.Option})
+	p.stage.Out.Tell(driver.Fact{Kind: driver.PermissionAnswered, Ask: driver.Ask{ID: a.id}, Text: o.Option})
 }
 
 // deny records a denied call for the terminal event.
@@ -192,7 +192,7 @@ func (p *play) withdraw(rpc json.RawMessage) {
 			return false
 		}
 		p.send(reply{"2.0", a.rpc, outcome("")})
-		p.stage.Out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: a.id})
+		p.stage.Out.Tell(driver.Fact{Kind: driver.PermissionWithdrawn, Ask: driver.Ask{ID: a.id}})
 		return true
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
@@ -39,7 +40,7 @@ type fake struct {
 
 	stdin          *io.PipeWriter
 	stdout, stderr *io.PipeReader
-	exit           driver.Exit
+	exit           session.Exit
 	ended, killed  chan struct{}
 	kill           sync.Once
 	env            []string
@@ -92,13 +93,13 @@ func (f *fake) Stdin() io.WriteCloser { return f.stdin }
 func (f *fake) Stdout() io.ReadCloser { return f.stdout }
 func (f *fake) Stderr() io.ReadCloser { return f.stderr }
 
-func (f *fake) Wait() driver.Exit {
+func (f *fake) Wait() session.Exit {
 	<-f.ended
 	return f.exit
 }
 
 func (f *fake) Signal(s syscall.Signal) {
-	f.exit = driver.Exit{Code: -1, Signal: s.String()}
+	f.exit = session.Exit{Code: -1, Signal: s.String()}
 	f.end()
 }
 
@@ -175,12 +176,12 @@ type scene struct {
 	env     []string
 	driver  Driver
 	stop    chan struct{}
-	onEvent func(s *scene, e speech.Event) // called with each event, in the goroutine that reports it
+	onEvent func(s *scene, e driver.Fact) // called with each event, in the goroutine that reports it
 
 	orders chan speech.Order
 	mu     sync.Mutex
 	raw    bytes.Buffer
-	events []speech.Event
+	events []driver.Fact
 	end    driver.Stop
 }
 
@@ -207,7 +208,7 @@ func (s *scene) Write(b []byte) (int, error) {
 	defer s.mu.Unlock()
 	s.raw.Write(b)
 	for line := range bytes.Lines(b) {
-		var e speech.Event
+		var e driver.Fact
 		if err := json.Unmarshal(line, &e); err != nil {
 			s.t.Errorf("invalid event: %v: %s", err, line)
 		}
@@ -237,9 +238,9 @@ func (s *scene) perform(start func(adapter.Command) (adapter.Process, error)) *s
 }
 
 // of returns the events of a kind.
-func (s *scene) of(kind driver.FactKind) (all []speech.Event) {
+func (s *scene) of(kind driver.FactKind) (all []driver.Fact) {
 	for _, e := range s.events {
-		if e.Type == kind {
+		if e.Kind == kind {
 			all = append(all, e)
 		}
 	}
@@ -265,7 +266,7 @@ func (s *scene) text(kind driver.FactKind) string {
 func (s *scene) kinds() string {
 	var all []string
 	for _, e := range s.events {
-		all = append(all, string(e.Type))
+		all = append(all, string(e.Kind))
 	}
 	return strings.Join(all, " ")
 }

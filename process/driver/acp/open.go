@@ -14,7 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
-	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
 
 // abilities are the capabilities that a program announces in its answer to initialize.
@@ -365,7 +364,7 @@ func (p *play) named() {
 // name reports which conversation this is, and what restricts the program in it.
 func (p *play) name() {
 	c := p.conversed()
-	p.stage.Out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &c})
+	p.stage.Out.Tell(driver.Fact{Kind: driver.ConversationNamed, Conversation: &c})
 }
 
 func (p *play) conversed() driver.Conversed {

@@ -174,11 +174,11 @@ func TestPeer(t *testing.T) {
 			s := newScene(t, driver.Work, c.prompt)
 			s.part.Resume, s.part.Mode = c.resume, "ask"
 			s.part.MCP = driver.MCP{URL: "http://127.0.0.1:1/mcp", Token: "a.b.c", Stdio: []string{"/bin/x"}}
-			s.onEvent = func(s *scene, e speech.Event) {
+			s.onEvent = func(s *scene, e driver.Fact) {
 				switch {
-				case e.Type == driver.PermissionAsked:
+				case e.Kind == driver.PermissionAsked:
 					s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "allow"})
-				case e.Type == driver.Said && c.cancel:
+				case e.Kind == driver.Said && c.cancel:
 					s.order(speech.Order{Type: speech.OrderCancel})
 				}
 			}

@@ -123,7 +123,7 @@ func (p *play) converse(ctx context.Context) driver.Stop {
 			return p.completed()
 		default:
 			if p.part.TakesPrompts() && !listening {
-				p.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: p.queue.Answered()})
+				p.stage.Out.Tell(driver.Fact{Kind: driver.Listening, Input: p.queue.Answered()})
 				listening = true
 			}
 			p.step(ctx)
@@ -210,7 +210,7 @@ func (p *play) answered(reason string) *driver.Stop {
 		stop = failed("the answer ended with " + clip(oneLine(reason), 100))
 	}
 	if p.part.TakesPrompts() && stop.Reason != adapter.ReasonFailed {
-		p.stage.Out.Tell(speech.Event{Type: driver.Said, Tool: "fairlead", Text: "the answer was not finished: " + stop.Reason})
+		p.stage.Out.Tell(driver.Fact{Kind: driver.Said, Tool: "fairlead", Text: "the answer was not finished: " + stop.Reason})
 		return nil
 	}
 	return stop
@@ -220,7 +220,7 @@ func (p *play) answered(reason string) *driver.Stop {
 func (p *play) refused(e *rpcError) *driver.Stop {
 	words := oneLine(e.words())
 	if until, limited := rateLimit(e, time.Now()); limited {
-		p.stage.Out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: words})
+		p.stage.Out.Tell(driver.Fact{Kind: driver.RateLimited, Until: until, Text: words})
 		return &driver.Stop{Reason: session.ReasonRateLimited, Detail: words}
 	}
 	stop := failed(words)

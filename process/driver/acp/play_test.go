@@ -82,9 +82,9 @@ func TestImages(t *testing.T) {
 // TestTurnsSession checks that a session with turns continues until the orders are closed.
 func TestTurnsSession(t *testing.T) {
 	s := newScene(t, driver.Turn, "first")
-	s.onEvent = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e driver.Fact) {
 		switch n := len(s.of(driver.Listening)); {
-		case e.Type != driver.Listening:
+		case e.Kind != driver.Listening:
 		case n == 1:
 			s.order(speech.Order{Type: speech.OrderPrompt, Text: "second"})
 		case n == 2:
@@ -116,8 +116,8 @@ func TestPermission(t *testing.T) {
 		"": `"cancelled"`, "cancelled": `"cancelled"`,
 	} {
 		s := newScene(t, driver.Work, "go")
-		s.onEvent = func(s *scene, e speech.Event) {
-			if e.Type == driver.PermissionAsked {
+		s.onEvent = func(s *scene, e driver.Fact) {
+			if e.Kind == driver.PermissionAsked {
 				s.order(speech.Order{Type: speech.OrderAnswer, ID: "nobody's", Option: "yes"})
 				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "never offered"})
 				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: option})
@@ -157,8 +157,8 @@ func TestPermission(t *testing.T) {
 // be rejected, and the program gets the outcome "cancelled".
 func TestOptionsWithOneID(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
-	s.onEvent = func(s *scene, e speech.Event) {
-		if e.Type == driver.PermissionAsked {
+	s.onEvent = func(s *scene, e driver.Fact) {
+		if e.Kind == driver.PermissionAsked {
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "x"}) // not offered
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: e.Options[0].ID})
 		}
@@ -226,8 +226,8 @@ func TestNamelessQuestion(t *testing.T) {
 // TestSameID checks that two questions with the same ID are separate questions.
 func TestSameID(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
-	s.onEvent = func(s *scene, e speech.Event) {
-		if e.Type == driver.PermissionAsked {
+	s.onEvent = func(s *scene, e driver.Fact) {
+		if e.Kind == driver.PermissionAsked {
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: map[string]string{"ask-1": "yes", "ask-2": "no"}[e.ID]})
 		}
 	}
@@ -255,8 +255,8 @@ func TestCancel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScene(t, driver.Work, "go")
-				s.onEvent = func(s *scene, e speech.Event) {
-					if e.Type == driver.PermissionAsked {
+				s.onEvent = func(s *scene, e driver.Fact) {
+					if e.Kind == driver.PermissionAsked {
 						s.order(speech.Order{Type: speech.OrderCancel})
 					}
 				}
@@ -288,8 +288,8 @@ func TestCancel(t *testing.T) {
 // listens ends at once.
 func TestStop(t *testing.T) {
 	s := newScene(t, driver.Lead, "")
-	s.onEvent = func(s *scene, e speech.Event) {
-		if e.Type == driver.Listening {
+	s.onEvent = func(s *scene, e driver.Fact) {
+		if e.Kind == driver.Listening {
 			close(s.stop)
 		}
 	}
@@ -403,8 +403,8 @@ func TestFailures(t *testing.T) {
 // order to cancel.
 func TestDeniedAndEnded(t *testing.T) {
 	s := newScene(t, driver.Work, "go")
-	s.onEvent = func(s *scene, e speech.Event) {
-		if e.Type == driver.PermissionAsked {
+	s.onEvent = func(s *scene, e driver.Fact) {
+		if e.Kind == driver.PermissionAsked {
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "no"})
 		}
 	}
@@ -423,9 +423,9 @@ func TestDeniedAndEnded(t *testing.T) {
 // cancelled session.
 func TestCancelAfterADenial(t *testing.T) {
 	s, denied := newScene(t, driver.Work, "go"), false
-	s.onEvent = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e driver.Fact) {
 		switch {
-		case e.Type != driver.PermissionAsked:
+		case e.Kind != driver.PermissionAsked:
 		case !denied:
 			denied = true
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "no"})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/process/driver"
-	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
 
 const (
@@ -115,10 +114,10 @@ func (p *play) updated(m message) {
 		if u.text != "" && u.text != p.plan {
 			p.plan = u.text
 			p.heard.Work()
-			p.stage.Out.Tell(speech.Event{Type: driver.Said, Tool: "plan", Text: u.text})
+			p.stage.Out.Tell(driver.Fact{Kind: driver.Said, Tool: "plan", Text: u.text})
 		}
 	case noticed:
-		p.stage.Out.Tell(speech.Event{Type: driver.Said, Tool: "notice", Text: u.text})
+		p.stage.Out.Tell(driver.Fact{Kind: driver.Said, Tool: "notice", Text: u.text})
 	case usageChanged:
 		if own {
 			if u.window > 0 {
@@ -209,8 +208,8 @@ func (p *play) tellCall(t *trackedCall, raw json.RawMessage) {
 	p.words = ""
 	tool := t.call.tool()
 	args, cut := t.call.eventArguments(tool, p.part.Dir, p.known.titled)
-	p.stage.Out.Tell(speech.Event{
-		Type: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args, Cut: cut, Raw: raw,
+	p.stage.Out.Tell(driver.Fact{
+		Kind: driver.ToolCalled, Tool: tool, Text: t.call.what(tool, p.part.Dir), Args: args, Cut: cut, Raw: raw,
 	})
 }
 
@@ -271,7 +270,7 @@ func (p *play) report(u change.Usage) {
 func tellUsage(p *play, u change.Usage) {
 	if !u.Empty() {
 		p.heard.Work()
-		p.stage.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: u, ContextPercent: p.context})
+		p.stage.Out.Tell(driver.Fact{Kind: driver.UsageReported, Usage: u, Context: p.context})
 	}
 }
 
@@ -287,10 +286,10 @@ func (p *play) fault(text string, raw json.RawMessage) {
 	p.faults[text]++
 	switch n := p.faults[text]; {
 	case n < sameFaultsMax:
-		p.stage.Out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: raw})
+		p.stage.Out.Tell(driver.Fact{Kind: driver.Faulted, Text: text, Raw: raw})
 	case n == sameFaultsMax:
-		p.stage.Out.Tell(speech.Event{
-			Type: driver.Faulted,
+		p.stage.Out.Tell(driver.Fact{
+			Kind: driver.Faulted,
 			Text: fmt.Sprintf("%s; this has happened %d times, further ones are not reported", text, n), Raw: raw,
 		})
 	}

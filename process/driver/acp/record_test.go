@@ -113,27 +113,27 @@ func record(t *testing.T, p livetest.Program, name, scene string, conversations 
 	replace = append(replace, dir, "/work/repo", outside, "/work/outside", p.Home, "/home/someone", p.Home[1:], "home/someone",
 		filepath.Dir(p.Command[0]), "/usr/bin", livetest.Bare(p.Home)[0], "PATH")
 	cancelled := false
-	tell := func(e speech.Event) []speech.Order {
+	tell := func(e driver.Fact) []speech.Order {
 		switch {
-		case e.Type == "":
+		case e.Kind == "":
 			return []speech.Order{{Type: speech.OrderStart, Text: place(r.prompt)}}
-		case e.Type == driver.ConversationNamed:
+		case e.Kind == driver.ConversationNamed:
 			conversations[scene] = e.Conversation.ID
-		case e.Type == driver.PermissionAsked:
+		case e.Kind == driver.PermissionAsked:
 			i := slices.IndexFunc(e.Options, func(o driver.Option) bool { return o.Kind == r.kind })
 			if i < 0 {
 				t.Errorf("no option of kind %q: %+v", r.kind, e.Options)
 				return nil
 			}
 			return []speech.Order{{Type: speech.OrderAnswer, ID: e.ID, Option: e.Options[i].ID}}
-		case e.Type == driver.Said && r.cancel && e.Tool == "" && !cancelled:
+		case e.Kind == driver.Said && r.cancel && e.Tool == "" && !cancelled:
 			cancelled = true
 			return []speech.Order{{Type: speech.OrderCancel}}
-		case e.Type == driver.Listening && len(r.then) > 0:
+		case e.Kind == driver.Listening && len(r.then) > 0:
 			next := r.then[0]
 			r.then = r.then[1:]
 			return []speech.Order{{Type: speech.OrderPrompt, Text: place(next)}}
-		case e.Type == driver.Listening:
+		case e.Kind == driver.Listening:
 			return []speech.Order{{}}
 		}
 		return nil

@@ -127,8 +127,8 @@ func TestRepeatedFault(t *testing.T) {
 // TestBothWrite checks that a program that writes a lot before it reads causes no deadlock.
 func TestBothWrite(t *testing.T) {
 	s := newScene(t, driver.Turn, strings.Repeat("prompt ", 20_000))
-	s.onEvent = func(s *scene, e speech.Event) {
-		if e.Type == driver.Listening {
+	s.onEvent = func(s *scene, e driver.Fact) {
+		if e.Kind == driver.Listening {
 			close(s.orders)
 		}
 	}
@@ -343,13 +343,13 @@ func TestCallsAreReportedOnce(t *testing.T) {
 // with each answer, or sends no number.
 func TestCallsWithOneID(t *testing.T) {
 	s := newScene(t, driver.Turn, "one")
-	s.onEvent = func(s *scene, e speech.Event) {
+	s.onEvent = func(s *scene, e driver.Fact) {
 		switch n := len(s.of(driver.Listening)); {
-		case e.Type == driver.PermissionAsked:
+		case e.Kind == driver.PermissionAsked:
 			s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "yes"})
-		case e.Type == driver.Listening && n == 1:
+		case e.Kind == driver.Listening && n == 1:
 			s.order(speech.Order{Type: speech.OrderPrompt, Text: "two"})
-		case e.Type == driver.Listening:
+		case e.Kind == driver.Listening:
 			close(s.orders)
 		}
 	}
@@ -443,8 +443,8 @@ func FuzzHear(f *testing.F) {
 			t.Skip() // the adapter passes only complete objects
 		}
 		s := newScene(t, driver.Work, "go")
-		s.onEvent = func(s *scene, e speech.Event) {
-			if e.Type == driver.PermissionAsked {
+		s.onEvent = func(s *scene, e driver.Fact) {
+			if e.Kind == driver.PermissionAsked {
 				s.order(speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: ""})
 			}
 		}

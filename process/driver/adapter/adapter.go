@@ -103,7 +103,7 @@ func Main(args []string, protocols ...Protocol) int {
 		err = fmt.Errorf("this build has no protocol %q", part.Kind)
 	}
 	if err != nil {
-		out.Tell(speech.Event{Type: driver.Faulted, Text: err.Error()})
+		out.Tell(driver.Fact{Kind: driver.Faulted, Text: err.Error()})
 		out.Tell(speech.Ended(driver.Stop{
 			Reason: ReasonFailed,
 			Detail: "the adapter was started with wrong arguments; this is a bug in Fairlead",
@@ -115,7 +115,7 @@ func Main(args []string, protocols ...Protocol) int {
 
 	stop, orders := signals(), make(chan speech.Order)
 	go speech.ReadOrders(os.Stdin, orders, func(err error) {
-		out.Tell(speech.Event{Type: driver.Faulted, Text: err.Error()})
+		out.Tell(driver.Fact{Kind: driver.Faulted, Text: err.Error()})
 	})
 	stage := NewStage(out, part.Dir, os.Environ())
 	stage.Orders, stage.Stop = orders, stop

@@ -206,7 +206,7 @@ func run(t *testing.T, a driver.Agent, s driver.Session,
 		}
 		facts = append(facts, line)
 		if f.Kind == driver.Stopped {
-			stop = &f.Stop
+			stop = f.Stop
 		}
 		if tell != nil {
 			tell(t, p, talk, f)

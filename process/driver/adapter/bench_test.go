@@ -53,8 +53,8 @@ func BenchmarkHop(b *testing.B) {
 	b.ReportMetric(float64(hopped)/float64(straight), "of-straight")
 }
 
-var benchEvent = speech.Event{
-	Type: driver.ToolCalled, Tool: "Write", Text: "Write a.txt",
+var benchEvent = driver.Fact{
+	Kind: driver.ToolCalled, Tool: "Write", Text: "Write a.txt",
 	Args: speech.Args(map[string]string{"file_path": "/w/a.txt", "content": "hello\n"}), Raw: []byte(`{"jsonrpc":"2.0","method":"x"}`),
 }
 

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
@@ -41,7 +42,7 @@ type Child struct {
 	errors  *errorsRead
 
 	exited chan struct{} // closed when the process has ended; exit is set by then
-	exit   driver.Exit
+	exit   session.Exit
 	ending chan struct{} // closed when its lines are no longer needed
 	once   sync.Once
 	closed sync.WaitGroup // its goroutines have ended
@@ -49,7 +50,7 @@ type Child struct {
 
 // Ended describes how a child ended.
 type Ended struct {
-	Exit      driver.Exit
+	Exit      session.Exit
 	LastWords string // end of its error output, for people
 }
 
@@ -107,8 +108,8 @@ func (c *Child) Heard(l Line) json.RawMessage {
 	c.stage.Out.Gather(l.more || len(c.lines) > 0)
 	switch {
 	case l.Skipped > 0:
-		c.stage.Out.Tell(speech.Event{
-			Type: driver.Faulted,
+		c.stage.Out.Tell(driver.Fact{
+			Kind: driver.Faulted,
 			Text: fmt.Sprintf("a line of %d bytes was not read, the limit is %d", l.Skipped, LineBytesMax),
 			Raw:  speech.CutRaw(l.Bytes),
 		})
@@ -116,8 +117,8 @@ func (c *Child) Heard(l Line) json.RawMessage {
 	case !l.object():
 		c.stage.print("stdout", speech.CutText(l.text()))
 	case !json.Valid(l.Bytes):
-		c.stage.Out.Tell(speech.Event{
-			Type: driver.Faulted, Text: "a line of the program begins like a message but is not JSON",
+		c.stage.Out.Tell(driver.Fact{
+			Kind: driver.Faulted, Text: "a line of the program begins like a message but is not JSON",
 			Raw: speech.CutRaw(l.Bytes),
 		})
 	default:

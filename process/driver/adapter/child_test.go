@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
 
@@ -26,9 +26,9 @@ func (p *stubborn) Stdin() io.WriteCloser { return (*stubbornInput)(p) }
 func (p *stubborn) Stdout() io.ReadCloser { return (*stubbornOutput)(p) }
 func (p *stubborn) Stderr() io.ReadCloser { return (*stubbornOutput)(p) }
 
-func (p *stubborn) Wait() driver.Exit {
+func (p *stubborn) Wait() session.Exit {
 	<-p.ended
-	return driver.Exit{}
+	return session.Exit{}
 }
 
 func (p *stubborn) Signal(s syscall.Signal) {

@@ -28,8 +28,8 @@ func TestRecord(t *testing.T) {
 	file := filepath.Join(dir, "echo.jsonl")
 	part := adapter.Part{What: driver.Turn, Dir: dir, Command: []string{os.Args[0], programVerb, "echo"}}
 	prompts := []speech.Order{{Type: speech.OrderStart, Text: "look at " + dir}, {Type: speech.OrderPrompt, Text: "two"}, {}}
-	stop := drivertest.Record(t, plain{}, part, os.Environ(), file, func(e speech.Event) []speech.Order {
-		if e.Type != "" && e.Type != driver.Listening {
+	stop := drivertest.Record(t, plain{}, part, os.Environ(), file, func(e driver.Fact) []speech.Order {
+		if e.Kind != "" && e.Kind != driver.Listening {
 			return nil
 		}
 		next := prompts[:1]

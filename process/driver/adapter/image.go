@@ -29,8 +29,8 @@ func ReadImages(out *speech.Writer, paths []string) (all []Image) {
 			err = fmt.Errorf("the images of the prompt are larger than %d MiB", imagesBytesMax>>20)
 		}
 		if err != nil {
-			out.Tell(speech.Event{
-				Type: driver.Faulted,
+			out.Tell(driver.Fact{
+				Kind: driver.Faulted,
 				Text: fmt.Sprintf("the program gets only the path of the image %s: %v", OneLine(filepath.Base(path)), err),
 			})
 			continue

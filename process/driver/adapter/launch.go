@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -96,7 +97,7 @@ func (Behind) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.C
 }
 
 // Outcome is decided by the terminal event alone.
-func (Behind) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+func (Behind) Outcome(s driver.Session, exit session.Exit, stop *driver.Stop) driver.Outcome {
 	return speech.Outcome(s, exit, stop)
 }
 

@@ -87,7 +87,7 @@ func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driv
 				late = time.After(plainPatience)
 			case o.Type == speech.OrderAnswer:
 				_ = child.Send(plainMessage{ID: o.ID, Result: o.Option})
-				s.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: o.ID, Text: o.Option})
+				s.Out.Tell(driver.Fact{Kind: driver.PermissionAnswered, Ask: driver.Ask{ID: o.ID}, Text: o.Option})
 			}
 		case l, ok := <-child.Lines():
 			if !ok {
@@ -102,7 +102,7 @@ func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driv
 			case m.Say != "":
 				s.Out.Speak(driver.Said, m.Say)
 			case m.Ask != "":
-				s.Out.Tell(speech.Event{Type: driver.PermissionAsked, ID: m.Ask, Text: m.Text, Raw: raw})
+				s.Out.Tell(driver.Fact{Kind: driver.PermissionAsked, Ask: driver.Ask{ID: m.Ask}, Text: m.Text, Raw: raw})
 			case m.ID == open && open != "":
 				open = ""
 				s.Out.Hush()
@@ -112,10 +112,10 @@ func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driv
 				case !part.TakesPrompts():
 					return driver.Stop{OK: true, Reason: "completed"}
 				case !told.Over():
-					s.Out.Tell(speech.Event{Type: driver.Listening, Input: told.Answered()})
+					s.Out.Tell(driver.Fact{Kind: driver.Listening, Input: told.Answered()})
 				}
 			default:
-				s.Out.Tell(speech.Event{Type: driver.Faulted, Text: "an answer to nothing", Raw: raw})
+				s.Out.Tell(driver.Fact{Kind: driver.Faulted, Text: "an answer to nothing", Raw: raw})
 			}
 		}
 	}

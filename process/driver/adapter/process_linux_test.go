@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -31,7 +32,7 @@ func TestDiesWithItsAdapter(t *testing.T) {
 	defer func() { _ = cmd.Wait() }()
 	defer func() { _, _ = io.Copy(io.Discard, out) }()
 	line, err := bufio.NewReader(out).ReadBytes('\n')
-	var said speech.Event
+	var said driver.Fact
 	if err != nil || json.Unmarshal(line, &said) != nil || said.Text == "" {
 		t.Fatalf("it said %q, %v", line, err)
 	}

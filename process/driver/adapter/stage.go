@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -56,7 +57,7 @@ type Process interface {
 	Stdin() io.WriteCloser
 	Stdout() io.ReadCloser
 	Stderr() io.ReadCloser
-	Wait() driver.Exit // called once; returns when the process has ended, even if another process holds its output
+	Wait() session.Exit // called once; returns when the process has ended, even if another process holds its output
 	Signal(sig syscall.Signal)
 }
 
@@ -122,10 +123,10 @@ func (s *Stage) print(by, text string) {
 	s.mu.Unlock()
 	switch {
 	case after <= printedBytesMax:
-		s.Out.Tell(speech.Event{Type: driver.Said, Tool: by, Text: text})
+		s.Out.Tell(driver.Fact{Kind: driver.Said, Tool: by, Text: text})
 	case before <= printedBytesMax:
-		s.Out.Tell(speech.Event{
-			Type: driver.Said, Tool: by,
+		s.Out.Tell(driver.Fact{
+			Kind: driver.Said, Tool: by,
 			Text: fmt.Sprintf("… [more than %d bytes were printed; the rest is not shown]", printedBytesMax),
 		})
 	}
@@ -179,9 +180,9 @@ func (p *process) Signal(sig syscall.Signal) {
 	_ = p.cmd.Process.Signal(sig)
 }
 
-func (p *process) Wait() driver.Exit {
+func (p *process) Wait() session.Exit {
 	err := p.cmd.Wait()
-	e := driver.Exit{Code: -1, At: time.Now()}
+	e := session.Exit{Code: -1, At: time.Now()}
 	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return e
 	}

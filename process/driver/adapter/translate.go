@@ -38,13 +38,13 @@ type Reporter struct{ Out *speech.Writer }
 
 // Fault reports a message that was not understood.
 func (r Reporter) Fault(text string, raw json.RawMessage) {
-	r.Out.Tell(speech.Event{Type: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
+	r.Out.Tell(driver.Fact{Kind: driver.Faulted, Text: text, Raw: speech.CutRaw(raw)})
 }
 
 // Notice reports a message of the program about itself, which does not count as the agent's words.
 func (r Reporter) Notice(text string) {
 	if text = Clipped(text, NoticeBytesMax); text != "" {
-		r.Out.Tell(speech.Event{Type: driver.Said, Tool: "program", Text: text})
+		r.Out.Tell(driver.Fact{Kind: driver.Said, Tool: "program", Text: text})
 	}
 }
 

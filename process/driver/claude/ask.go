@@ -66,7 +66,7 @@ type question struct {
 	subagent string // ID of the subagent that asks; empty: the agent itself
 	what     string // the call, in one line
 	asks     string // the call as the program sent it
-	event    speech.Event
+	event    driver.Fact
 	answers  map[string]answer // by option ID
 }
 
@@ -86,9 +86,9 @@ func ask(id string, r request, dir string, raw json.RawMessage) question {
 		request: id, subagent: r.Agent, what: strings.TrimSpace(adapter.OneLine(c.Tool) + " " + c.what()),
 		answers: make(map[string]answer),
 	}
-	q.event = speech.Event{
-		Type: driver.PermissionAsked, ID: id, Tool: c.Tool, Args: c.Args, Cut: c.Cut,
-		Text: askedWords(c, r), Paths: c.paths(dir, r.BlockedPath), Raw: raw,
+	q.event = driver.Fact{
+		Kind: driver.PermissionAsked, Tool: c.Tool, Args: c.Args, Cut: c.Cut, Text: askedWords(c, r), Raw: raw,
+		Ask: driver.Ask{ID: id, Paths: c.paths(dir, r.BlockedPath)},
 	}
 	input := r.Input
 	if len(input) == 0 || input[0] != '{' {
@@ -309,7 +309,7 @@ func (h *translator) answer(o speech.Order) any {
 func (h *translator) withdraw(id string) {
 	if q, open := h.open[id]; open {
 		delete(h.open, id)
-		h.Out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: q.event.ID})
+		h.Out.Tell(driver.Fact{Kind: driver.PermissionWithdrawn, Ask: driver.Ask{ID: q.event.ID}})
 	}
 }
 

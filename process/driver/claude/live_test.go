@@ -173,27 +173,27 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 		return orders
 	}
 	steers := s.steer
-	tell := func(e speech.Event) (orders []speech.Order) {
+	tell := func(e driver.Fact) (orders []speech.Order) {
 		switch {
-		case e.Type == "":
+		case e.Kind == "":
 			orders = append(orders, speech.Order{Type: speech.OrderStart, Text: strings.ReplaceAll(s.prompt, "REPO", repo)})
 			if len(s.wrote) == 0 {
 				orders = append(orders, steer()...)
 			}
-		case e.Type == driver.TextRead:
+		case e.Kind == driver.TextRead:
 			read = append(read, e.ID+" "+e.Text)
-		case e.Type == driver.PermissionAsked && slices.Contains(s.allow, e.Tool):
+		case e.Kind == driver.PermissionAsked && slices.Contains(s.allow, e.Tool):
 			orders = append(steer(), speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "allow"})
-		case e.Type == driver.PermissionAsked:
+		case e.Kind == driver.PermissionAsked:
 			orders = append(orders, speech.Order{Type: speech.OrderAnswer, ID: e.ID, Option: "deny"})
-		case e.Type == driver.Listening && len(more) > 0:
+		case e.Kind == driver.Listening && len(more) > 0:
 			orders = append(orders, speech.Order{Type: speech.OrderPrompt, Text: more[0]})
 			more = more[1:]
-		case e.Type == driver.Listening:
+		case e.Kind == driver.Listening:
 			orders = append(orders, speech.Order{})
-		case e.Type == driver.ConversationNamed:
+		case e.Kind == driver.ConversationNamed:
 			conversation = e.Conversation.ID
-		case e.Type == driver.Said && e.Tool == "":
+		case e.Kind == driver.Said && e.Tool == "":
 			if said = append(said, e.Text); s.cancel != "" && strings.Contains(strings.Join(said, ""), s.cancel) {
 				orders, s.cancel = append(orders, speech.Order{Type: speech.OrderCancel}), ""
 			}

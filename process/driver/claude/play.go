@@ -131,7 +131,7 @@ func (g *runningSession) interrupt() {
 func (g *runningSession) answered(o speech.Order) {
 	if response := g.answer(o); response != nil {
 		g.send(response)
-		g.stage.Out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: o.ID, Text: o.Option})
+		g.stage.Out.Tell(driver.Fact{Kind: driver.PermissionAnswered, Ask: driver.Ask{ID: o.ID}, Text: o.Option})
 	}
 }
 
@@ -229,7 +229,7 @@ func (g *runningSession) next() *driver.Stop {
 		return g.completed()
 	case g.listened != g.queue.Answered() && g.queue.Answered() > 0: // the first order may still be on its way
 		g.listened = g.queue.Answered()
-		g.stage.Out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
+		g.stage.Out.Tell(driver.Fact{Kind: driver.Listening, Input: g.listened})
 	}
 	return nil
 }
@@ -248,8 +248,8 @@ func (g *runningSession) late() *driver.Stop {
 		return &driver.Stop{Reason: adapter.ReasonCancelled, Detail: "the program did not end its answer in time; it was stopped"}
 	case !g.ready:
 		g.ready = true
-		g.stage.Out.Tell(speech.Event{
-			Type: driver.Faulted,
+		g.stage.Out.Tell(driver.Fact{
+			Kind: driver.Faulted,
 			Text: fmt.Sprintf("the program did not answer initialize within %s; prompts are sent anyway", greetingPatience),
 		})
 	case g.unreadTexts: // the daemon gives the texts to the next session
@@ -365,7 +365,7 @@ func (g *runningSession) taken(message string) {
 	if i >= 0 {
 		one := g.sent[i]
 		g.sent = slices.Delete(g.sent, i, i+1)
-		g.stage.Out.Tell(speech.Event{Type: driver.TextRead, ID: one.id, Text: one.text})
+		g.stage.Out.Tell(driver.Fact{Kind: driver.TextRead, Ask: driver.Ask{ID: one.id}, Text: one.text})
 		if g.unreadTexts {
 			g.unreadTexts = false
 			g.timer.Stop()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -22,8 +23,8 @@ func TestSameRequestID(t *testing.T) {
 		out.Reset()
 		h.line(json.RawMessage(`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"`+command+`"}}}`), "p")
 		for line := range strings.Lines(out.String()) {
-			var e speech.Event
-			if json.Unmarshal([]byte(line), &e) == nil && e.Type == "permission_asked" {
+			var e driver.Fact
+			if json.Unmarshal([]byte(line), &e) == nil && e.Kind == "permission_asked" {
 				id = e.ID
 			}
 		}

@@ -68,7 +68,7 @@ func TestFlood(t *testing.T) {
 		case f.Kind == driver.ToolCalled, f.Kind == driver.PermissionAsked, f.Kind == driver.Faulted:
 			order = append(order, string(f.Kind))
 		case f.Kind == driver.Stopped:
-			stop = f.Stop
+			stop = *f.Stop
 		}
 		if f.Kind == driver.PermissionAsked {
 			if err := talk.Answer(ctx, f.Ask.ID, "allow"); err != nil {

@@ -150,7 +150,7 @@ func (h *translator) name(c driver.Conversed) {
 		return
 	}
 	h.named = next
-	h.Out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
+	h.Out.Tell(driver.Fact{Kind: driver.ConversationNamed, Conversation: &next})
 }
 
 func (h *translator) system(m message) lineResult {
@@ -177,10 +177,10 @@ func (h *translator) system(m message) lineResult {
 		}
 		words := fmt.Sprintf("%s; retry %d of %d in %s", word, m.Attempt, m.RetriesMax,
 			time.Duration(m.RetryDelay.Count())*time.Millisecond)
-		h.Out.Tell(speech.Event{Type: driver.ProviderAway, Provider: code, Text: adapter.Clipped(words, adapter.NoticeBytesMax)})
+		h.Out.Tell(driver.Fact{Kind: driver.ProviderAway, Provider: code, Text: adapter.Clipped(words, adapter.NoticeBytesMax)})
 	case "permission_denied":
-		h.Out.Tell(speech.Event{
-			Type: driver.Said, Tool: "denied",
+		h.Out.Tell(driver.Fact{
+			Kind: driver.Said, Tool: "denied",
 			Text: clip.Text(strings.TrimSpace(adapter.OneLine(ourCall(m.ToolName, nil).Tool+" "+m.Message.Text)), adapter.NoticeBytesMax),
 		})
 	case "informational", "notification":
@@ -280,9 +280,9 @@ func (h *translator) assistant(m message, raw json.RawMessage) {
 	}
 	if fresh := h.meter.message(t.ID, t.Model, t.Usage); !fresh.Empty() {
 		h.heard.Work()
-		h.Out.Tell(speech.Event{
-			Type: driver.UsageReported, Usage: fresh,
-			ContextPercent: driver.ContextPercent(h.filled, h.window[h.model]),
+		h.Out.Tell(driver.Fact{
+			Kind: driver.UsageReported, Usage: fresh,
+			Context: driver.ContextPercent(h.filled, h.window[h.model]),
 		})
 	}
 }
@@ -334,7 +334,7 @@ func (h *translator) call(id, name string, input, raw json.RawMessage) {
 		h.Fault("a tool call without a name", raw)
 		return
 	}
-	h.Out.Tell(speech.Event{Type: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Cut: c.Cut, Raw: speech.CutRaw(raw)})
+	h.Out.Tell(driver.Fact{Kind: driver.ToolCalled, Tool: c.Tool, Text: c.what(), Args: c.Args, Cut: c.Cut, Raw: speech.CutRaw(raw)})
 }
 
 // shown is what is known of a reported call until its result comes.
@@ -401,7 +401,7 @@ func (h *translator) rate(r *rate) {
 func (h *translator) limited(until time.Time, text string) {
 	if !h.warned {
 		h.warned = true
-		h.Out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: adapter.Clipped(text, adapter.NoticeBytesMax)})
+		h.Out.Tell(driver.Fact{Kind: driver.RateLimited, Until: until, Text: adapter.Clipped(text, adapter.NoticeBytesMax)})
 	}
 }
 
@@ -416,7 +416,7 @@ func (h *translator) result(m message, mine string) lineResult {
 	}
 	for _, fresh := range h.meter.end(m.result) {
 		h.heard.Work()
-		h.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
+		h.Out.Tell(driver.Fact{Kind: driver.UsageReported, Usage: fresh})
 	}
 	for _, id := range slices.Sorted(maps.Keys(h.open)) {
 		if h.open[id].subagent == "" { // a background subagent asks on its own

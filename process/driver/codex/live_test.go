@@ -120,8 +120,8 @@ func (s scene) play(t *testing.T, program livetest.Program, repo, file, last str
 	var said []string
 	var used int64
 	more := s.more
-	tell := func(e speech.Event) (orders []speech.Order) {
-		switch e.Type {
+	tell := func(e driver.Fact) (orders []speech.Order) {
+		switch e.Kind {
 		case "":
 			orders = append(orders, speech.Order{Type: speech.OrderStart, Text: s.prompt})
 		case driver.Listening:

@@ -183,7 +183,7 @@ func (g *runningSession) next() *driver.Stop {
 		return &driver.Stop{OK: true, Reason: adapter.ReasonCompleted, Alone: g.heard.Alone()}
 	case g.listened != g.queue.Answered() && g.queue.Answered() > 0: // the first order may still be on its way
 		g.listened = g.queue.Answered()
-		g.Out.Tell(speech.Event{Type: driver.Listening, Input: g.listened})
+		g.Out.Tell(driver.Fact{Kind: driver.Listening, Input: g.listened})
 	}
 	return nil
 }

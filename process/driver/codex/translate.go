@@ -74,8 +74,8 @@ func (h *translator) line(raw json.RawMessage) {
 		away := awayWords.MatchString(e.Message)
 		h.lastError, h.unreported = e.Message, !away
 		if away {
-			h.Out.Tell(speech.Event{
-				Type: driver.ProviderAway, Provider: troubleOf(e.Message),
+			h.Out.Tell(driver.Fact{
+				Kind: driver.ProviderAway, Provider: troubleOf(e.Message),
 				Text: adapter.Clipped(e.Message, adapter.NoticeBytesMax),
 			})
 		}
@@ -113,7 +113,7 @@ func (h *translator) line(raw json.RawMessage) {
 func (h *translator) failed(text string) {
 	stop, until := failed(text, h.now())
 	if stop.Reason == session.ReasonRateLimited {
-		h.Out.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: stop.Detail})
+		h.Out.Tell(driver.Fact{Kind: driver.RateLimited, Until: until, Text: stop.Detail})
 	}
 	h.finished, h.stop = true, stop
 }
@@ -133,7 +133,7 @@ func (h *translator) name(c driver.Conversed) {
 	changed := next != h.named
 	h.named = next
 	if changed && next.ID != "" {
-		h.Out.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &next})
+		h.Out.Tell(driver.Fact{Kind: driver.ConversationNamed, Conversation: &next})
 	}
 }
 
@@ -159,7 +159,7 @@ func (h *translator) usage(u *usage) {
 		if h.model != nil {
 			fresh.Model = h.model(h.named.ID)
 		}
-		h.Out.Tell(speech.Event{Type: driver.UsageReported, Usage: fresh})
+		h.Out.Tell(driver.Fact{Kind: driver.UsageReported, Usage: fresh})
 	}
 	h.used = total
 }
@@ -221,9 +221,9 @@ func (h *translator) call(i item, raw json.RawMessage) {
 }
 
 func (h *translator) tell(tool, what string, args json.RawMessage, paths []string, raw json.RawMessage) {
-	h.Out.Tell(speech.Event{
-		Type: driver.ToolCalled, Tool: tool, Text: adapter.Clipped(what, adapter.WhatBytesMax), Args: args,
-		Paths: paths, Raw: speech.CutRaw(raw),
+	h.Out.Tell(driver.Fact{
+		Kind: driver.ToolCalled, Tool: tool, Text: adapter.Clipped(what, adapter.WhatBytesMax), Args: args,
+		Ask: driver.Ask{Paths: paths}, Raw: speech.CutRaw(raw),
 	})
 }
 
@@ -286,8 +286,8 @@ func (h *translator) outcome(i item) {
 		if len(h.denied) < adapter.DeniedMax && !slices.Contains(h.denied, said) {
 			h.denied = append(h.denied, said)
 		}
-		h.Out.Tell(speech.Event{
-			Type: driver.Said, Tool: "denied",
+		h.Out.Tell(driver.Fact{
+			Kind: driver.Said, Tool: "denied",
 			Text: strings.TrimSuffix(said+": "+adapter.Clipped(i.Error.Message, adapter.NoticeBytesMax), ": "),
 		})
 	case i.Status == "failed" && i.Type != "command_execution":

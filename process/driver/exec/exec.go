@@ -15,6 +15,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
 
@@ -74,7 +75,7 @@ func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.C
 }
 
 // Outcome is OK if the command ended with exit code 0.
-func (Driver) Outcome(_ driver.Session, exit driver.Exit, _ *driver.Stop) driver.Outcome {
+func (Driver) Outcome(_ driver.Session, exit session.Exit, _ *driver.Stop) driver.Outcome {
 	switch {
 	case exit.Signal != "":
 		return driver.Outcome{Why: "ended by " + exit.Signal}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 )
@@ -90,7 +91,7 @@ func (Driver) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.C
 }
 
 // Outcome is decided by the terminal event alone.
-func (Driver) Outcome(s driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+func (Driver) Outcome(s driver.Session, exit session.Exit, stop *driver.Stop) driver.Outcome {
 	return speech.Outcome(s, exit, stop)
 }
 

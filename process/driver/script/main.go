@@ -51,7 +51,7 @@ func Main(args []string) int {
 	}()
 	orders := make(chan speech.Order)
 	go speech.ReadOrders(os.Stdin, orders, func(err error) {
-		out.Tell(speech.Event{Type: driver.Faulted, Text: err.Error()})
+		out.Tell(driver.Fact{Kind: driver.Faulted, Text: err.Error()})
 	})
 	if told {
 		select {
@@ -104,8 +104,7 @@ func arguments(args []string) (part Part, file string, told bool, err error) {
 // refuse reports why a script cannot be played, in the place of its output.
 func refuse(out *speech.Writer, err error) int {
 	out.Say(driver.Faulted, "", err.Error())
-	ok := false
-	out.Tell(speech.Event{Type: driver.Stopped, OK: &ok, Reason: "failed", Detail: "the script was not played"})
+	out.Tell(speech.Ended(driver.Stop{Reason: "failed", Detail: "the script was not played"}))
 	return CodeFaulty
 }
 

@@ -155,7 +155,7 @@ func (p *player) end(err error) End {
 	default:
 		stop, code = driver.Stop{Reason: "failed", Detail: err.Error()}, CodeFailed
 	}
-	p.out.Tell(speech.Event{Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail})
+	p.out.Tell(speech.Ended(stop))
 	if p.out.Broken() != nil {
 		return End{Code: CodeFailed}
 	}
@@ -280,8 +280,8 @@ func (p *player) take(o speech.Order, ok bool) error {
 		p.answers[o.ID] = o.Option
 	case speech.OrderStart, speech.OrderPrompt, speech.OrderSteer:
 		if len(p.prompts) >= promptsMax {
-			p.out.Tell(speech.Event{
-				Type: driver.Faulted,
+			p.out.Tell(driver.Fact{
+				Kind: driver.Faulted,
 				Text: fmt.Sprintf("a prompt was dropped: %d are not read yet", promptsMax),
 			})
 			return nil

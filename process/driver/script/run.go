@@ -29,7 +29,7 @@ const (
 func (p *player) run(s *Step) error {
 	if !s.Says && !s.Raw {
 		args := speech.Args(map[string]string{"command": speech.CutText(s.Text)})
-		p.out.Tell(speech.Event{Type: driver.ToolCalled, Tool: "run", Text: s.Text, Args: args})
+		p.out.Tell(driver.Fact{Kind: driver.ToolCalled, Tool: "run", Text: s.Text, Args: args})
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
@@ -66,7 +66,7 @@ func (p *player) run(s *Step) error {
 	case err != nil || code == 0:
 		return err
 	}
-	p.out.Tell(speech.Event{Type: driver.Said, Tool: "run", Text: fmt.Sprintf("[exit code %d]", code)})
+	p.out.Tell(driver.Fact{Kind: driver.Said, Tool: "run", Text: fmt.Sprintf("[exit code %d]", code)})
 	return fmt.Errorf("exit code %d from %s", code, clip(s.Text))
 }
 
@@ -144,9 +144,9 @@ func (p *printer) flush() {
 	p.line, p.length = p.line[:0], 0
 	switch {
 	case p.total <= printedBytesMax:
-		p.out.Tell(speech.Event{Type: driver.Said, Tool: p.tool, Text: text})
+		p.out.Tell(driver.Fact{Kind: driver.Said, Tool: p.tool, Text: text})
 	case before <= printedBytesMax:
 		text = fmt.Sprintf("… [the command prints more than %d bytes; the rest is not shown]", printedBytesMax)
-		p.out.Tell(speech.Event{Type: driver.Said, Tool: p.tool, Text: text})
+		p.out.Tell(driver.Fact{Kind: driver.Said, Tool: p.tool, Text: text})
 	}
 }

@@ -19,7 +19,7 @@ func (p *player) step(s *Step) error {
 	case "think":
 		return p.speak(driver.Thought, s)
 	case "usage":
-		p.out.Tell(speech.Event{Type: driver.UsageReported, Usage: s.Usage})
+		p.out.Tell(driver.Fact{Kind: driver.UsageReported, Usage: s.Usage})
 	case "emit":
 		p.out.Print([]byte(strings.Repeat(s.Text, s.Times)))
 	case "ask":
@@ -54,7 +54,7 @@ func (p *player) speak(kind driver.FactKind, s *Step) error {
 		}
 		for i, word := range words {
 			more := i < len(words)-1
-			p.out.Tell(speech.Event{Type: kind, Text: word, Part: more})
+			p.out.Tell(driver.Fact{Kind: kind, Text: word, Part: more})
 			if !more {
 				break
 			}
@@ -82,8 +82,9 @@ func (p *player) ask(s *Step) error {
 	for name, value := range s.Args {
 		args[name] = speech.CutText(p.text(value))
 	}
-	p.out.Tell(speech.Event{
-		Type: driver.PermissionAsked, ID: id, Tool: p.text(s.Tool), Text: p.text(s.Text), Options: options, Args: speech.Args(args),
+	p.out.Tell(driver.Fact{
+		Kind: driver.PermissionAsked, Tool: p.text(s.Tool), Text: p.text(s.Text), Args: speech.Args(args),
+		Ask: driver.Ask{ID: id, Options: options},
 	})
 	answered := func() bool { _, ok := p.answers[id]; return ok }
 	if err := p.await(answered, nil, s.Timeout); err != nil {
@@ -93,16 +94,16 @@ func (p *player) ask(s *Step) error {
 	switch known := slices.ContainsFunc(options, func(o driver.Option) bool { return o.ID == answer }); {
 	case !ok:
 		answer = "no answer"
-		p.out.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: id})
+		p.out.Tell(driver.Fact{Kind: driver.PermissionWithdrawn, Ask: driver.Ask{ID: id}})
 		p.out.Say(driver.Thought, "", fmt.Sprintf("no answer came within %v", s.Timeout))
 	case !known: // strict: an answer that was not offered does not allow
-		p.out.Tell(speech.Event{
-			Type: driver.Faulted,
+		p.out.Tell(driver.Fact{
+			Kind: driver.Faulted,
 			Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer)),
 		})
 		answer = "not offered"
 	default:
-		p.out.Tell(speech.Event{Type: driver.PermissionAnswered, ID: id, Text: answer})
+		p.out.Tell(driver.Fact{Kind: driver.PermissionAnswered, Ask: driver.Ask{ID: id}, Text: answer})
 	}
 	p.answer = answer
 	return nil
@@ -123,7 +124,7 @@ func (p *player) expectPrompt() error {
 		return err
 	}
 	if len(p.prompts) == 0 {
-		p.out.Tell(speech.Event{Type: driver.Listening, Input: p.taken})
+		p.out.Tell(driver.Fact{Kind: driver.Listening, Input: p.taken})
 	}
 	if err := p.await(func() bool { return len(p.prompts) > 0 || p.noMorePrompts }, nil, 0); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (p *player) expectPrompt() error {
 	next := p.prompts[0]
 	p.prompt, p.prompts = next.text, p.prompts[1:]
 	if next.steer != "" {
-		p.out.Tell(speech.Event{Type: driver.TextRead, ID: next.steer, Text: next.text})
+		p.out.Tell(driver.Fact{Kind: driver.TextRead, Ask: driver.Ask{ID: next.steer}, Text: next.text})
 	}
 	return nil
 }

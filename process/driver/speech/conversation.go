@@ -82,7 +82,7 @@ func CheckPrompt(text string) error {
 }
 
 // Outcome is decided by the terminal event alone: an exit code says too little.
-func Outcome(_ driver.Session, exit driver.Exit, stop *driver.Stop) driver.Outcome {
+func Outcome(_ driver.Session, exit session.Exit, stop *driver.Stop) driver.Outcome {
 	switch {
 	case stop != nil && stop.OK:
 		return driver.Outcome{OK: true, Why: stop.Detail}

@@ -35,7 +35,7 @@ const (
 	cutWords       = " … [cut: %d bytes]"
 )
 
-// What Event.Cut names if some of them are missing completely.
+// What Fact.Cut names if some of them are missing completely.
 const (
 	cutArguments = "args"
 	cutPaths     = "paths"

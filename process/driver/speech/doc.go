@@ -25,7 +25,7 @@
 //	{"type":"answer","id":"ask-1","option":"allow"}
 //	{"type":"cancel"}
 //
-// The types of events are driver.FactKind. A reader reports an unknown type as Faulted and ignores
+// An event is a driver.Fact, and its type a driver.FactKind. A reader reports an unknown type as Faulted and ignores
 // unknown fields. A line that does not begin with a brace is something said by a program that does
 // not know the protocol. Stopped is the terminal event: a session without it has failed, whatever
 // its exit code.

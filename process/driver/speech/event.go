@@ -6,57 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/termtext"
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
-
-// Event is one line that an agent writes: a fact, in JSON. Type is a driver.FactKind; it determines
-// which other fields are set.
-type Event struct {
-	Type driver.FactKind `json:"type"`
-
-	Text string `json:"text,omitempty"` // of permission_answered: the chosen option
-	Part bool   `json:"part,omitempty"` // said, thought: the line continues
-	Tool string `json:"tool,omitempty"`
-
-	// ID is the ID of the question in permission_asked, permission_answered, permission_withdrawn,
-	// and the ID of the steer order in text_read.
-	ID      string          `json:"id,omitempty"`
-	Options []driver.Option `json:"options,omitempty"`
-	Paths   []string        `json:"paths,omitempty"` // absolute
-
-	// Args is a JSON object: the arguments of a tool, in Claude Code's vocabulary if the tool is one of
-	// its tools (file_path, content, command, …). Cut names the arguments that are incomplete. It
-	// contains "args" or "paths" if some of those are missing completely, and "tool" if the program does
-	// not name the tool. Policies must not allow a call by an incomplete argument.
-	Args json.RawMessage `json:"args,omitempty"`
-	Cut  []string        `json:"cut,omitempty"`
-
-	change.Usage
-
-	Input  int64  `json:"input,omitempty"` // listening: bytes of input received
-	OK     *bool  `json:"ok,omitempty"`    // stopped
-	Reason string `json:"reason,omitempty"`
-	Detail string `json:"detail,omitempty"`
-
-	ContextPercent int `json:"context_percent,omitempty"` // stopped, usage_reported: how full the model's context is
-
-	Alone string `json:"alone,omitempty"` // stopped: driver.Stop.Alone
-
-	Until        time.Time           `json:"until,omitzero"`     // rate_limited
-	Provider     driver.ProviderCode `json:"provider,omitempty"` // provider_away
-	Conversation *driver.Conversed   `json:"conversation,omitempty"`
-
-	// Raw is the program's own message, for diagnosis: unchanged or, if it is too long or not JSON, a
-	// string with its beginning.
-	Raw json.RawMessage `json:"raw,omitempty"`
-}
 
 // Args builds an event's arguments from names and texts.
 func Args(of map[string]string) json.RawMessage {
@@ -67,11 +23,8 @@ func Args(of map[string]string) json.RawMessage {
 }
 
 // Ended is the terminal event for a stop.
-func Ended(stop driver.Stop) Event {
-	return Event{
-		Type: driver.Stopped, OK: &stop.OK, Reason: stop.Reason, Detail: stop.Detail, ContextPercent: stop.ContextPercent,
-		Alone: stop.Alone,
-	}
+func Ended(stop driver.Stop) driver.Fact {
+	return driver.Fact{Kind: driver.Stopped, Stop: &stop, Context: stop.ContextPercent}
 }
 
 // Fact parses one line of an agent's output. A line that does not begin with a brace was printed by
@@ -87,12 +40,12 @@ func Fact(line driver.Line) driver.Fact {
 		f.Text = "an event was not read, it is too long: " + f.Text
 		return f
 	}
-	var e Event
 	raw := bytes.ToValidUTF8(trimmed, []byte(string(utf8.RuneError)))
 	if !json.Valid(raw) {
 		return f // the line is the best description
 	}
 	f.Raw = raw
+	var e event
 	if err := json.Unmarshal(raw, &e); err != nil {
 		f.Text = fmt.Sprintf("an event could not be read: %v", err)
 		return f
@@ -101,42 +54,53 @@ func Fact(line driver.Line) driver.Fact {
 		f.Text = why
 		return f
 	}
-	e.fill(&f)
-	return f
+	return e.of(f)
 }
 
-// fill copies the fields of a valid event into a fact.
-func (e *Event) fill(f *driver.Fact) {
-	f.Kind, f.Text, f.Part, f.Tool = e.Type, e.Text, e.Part, e.Tool
-	switch e.Type {
+// event is a line as an agent wrote it. It may have fields that its kind does not have, and no word about ok.
+type event struct {
+	driver.Fact
+	OK *bool `json:"ok"`
+}
+
+// of returns the fact of a valid event, with the place of f and the fields of its kind.
+func (e *event) of(f driver.Fact) driver.Fact {
+	f.Kind, f.Text, f.Part, f.Tool = e.Kind, e.Text, e.Part, e.Tool
+	switch e.Kind {
 	case driver.Listening:
 		f.Part, f.Tool, f.Input = false, "", e.Input // a point in time, not speech
+	case driver.ToolCalled:
+		f.Args, f.Cut = e.Args, e.Cut
 	case driver.PermissionAsked:
-		f.Ask = driver.Ask{ID: e.ID, Options: driver.Unambiguous(e.Options), Paths: e.Paths}
-	case driver.PermissionAnswered, driver.PermissionWithdrawn:
-		f.Ask = driver.Ask{ID: e.ID}
-	case driver.TextRead:
+		f.Ask, f.Args, f.Cut = e.Ask, e.Args, e.Cut
+		f.Options = driver.Unambiguous(e.Options)
+	case driver.PermissionAnswered, driver.PermissionWithdrawn, driver.TextRead:
 		f.ID = e.ID
 	case driver.UsageReported:
-		f.Usage, f.Context = e.Usage, percent(e.ContextPercent)
+		f.Usage, f.Context = e.Usage, percent(e.Context)
 	case driver.ConversationNamed:
-		f.Conversation = *e.Conversation
+		f.Conversation = e.Conversation
 	case driver.RateLimited:
 		f.Until = e.Until
 	case driver.ProviderAway:
 		f.Provider = e.Provider
 	case driver.Stopped:
-		f.Stop = driver.Stop{OK: *e.OK, Reason: e.Reason, Detail: e.Detail, ContextPercent: percent(e.ContextPercent), Alone: e.Alone}
-		f.Text = strings.TrimSuffix(e.Reason+": "+e.Detail, ": ")
+		f.Context = percent(e.Context)
+		f.Stop = &driver.Stop{OK: *e.OK, ContextPercent: f.Context}
+		if e.Stop != nil {
+			f.Stop.Reason, f.Stop.Detail, f.Stop.Alone = e.Stop.Reason, e.Stop.Detail, e.Stop.Alone
+		}
+		f.Text = strings.TrimSuffix(f.Stop.Reason+": "+f.Stop.Detail, ": ")
 	}
+	return f
 }
 
 // percent keeps a number within the range of a percentage.
 func percent(n int) int { return min(max(n, 0), 100) }
 
 // fault returns why an event is invalid; empty if it is valid.
-func (e *Event) fault() string {
-	switch e.Type {
+func (e *event) fault() string {
+	switch e.Kind {
 	case driver.Said, driver.Thought, driver.Faulted, driver.RateLimited:
 	case driver.Listening:
 		if e.Input < 0 {
@@ -147,11 +111,11 @@ func (e *Event) fault() string {
 			return "a tool_called event does not name the tool"
 		}
 	case driver.PermissionAsked, driver.PermissionAnswered, driver.PermissionWithdrawn:
-		if e.ID == "" && e.Type == driver.PermissionAsked {
+		if e.ID == "" && e.Kind == driver.PermissionAsked {
 			return "a permission_asked event has no id, so it cannot be answered"
 		}
 		if e.ID == "" {
-			return fmt.Sprintf("a %s event does not name the question", e.Type)
+			return fmt.Sprintf("a %s event does not name the question", e.Kind)
 		}
 	case driver.ProviderAway:
 		if !e.Provider.Known() {
@@ -174,7 +138,7 @@ func (e *Event) fault() string {
 			return "a stopped event does not say whether it is ok"
 		}
 	default:
-		return fmt.Sprintf("an event of an unknown type: %q", clip.Text(string(e.Type), clippedBytes))
+		return fmt.Sprintf("an event of an unknown type: %q", clip.Text(string(e.Kind), clippedBytes))
 	}
 	return ""
 }
@@ -203,7 +167,7 @@ func (w *Writer) Result(tool, text string) {
 	if left := len(text) - len(shown); left > 0 {
 		shown = strings.TrimRight(shown, "\n") + fmt.Sprintf("\n… [%d more bytes are not shown]", left)
 	}
-	w.Tell(Event{Type: driver.Said, Tool: tool, Text: shown})
+	w.Tell(driver.Fact{Kind: driver.Said, Tool: tool, Text: shown})
 }
 
 var readers = []string{"Read", "LS", "Glob", "Grep", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite", "TodoRead"}

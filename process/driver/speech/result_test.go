@@ -22,11 +22,11 @@ func TestResult(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		speech.NewWriter(&out).Result("Bash", c.text)
-		var e speech.Event
+		var e driver.Fact
 		if out.Len() > 0 && json.Unmarshal(out.Bytes(), &e) != nil {
 			t.Fatalf("%s: %s", name, out.String())
 		}
-		if e.Text != c.want || c.want != "" && (e.Type != driver.Said || e.Tool != "Bash") {
+		if e.Text != c.want || c.want != "" && (e.Kind != driver.Said || e.Tool != "Bash") {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}

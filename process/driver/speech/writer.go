@@ -39,7 +39,7 @@ type Writer struct {
 
 	open  driver.FactKind // kind of the current message; empty: none
 	half  bool            // its last line is incomplete
-	aside []Event         // events that are not part of the message, held back until it ends
+	aside []driver.Fact   // events that are not part of the message, held back until it ends
 
 	secret []byte // replaced by asterisks
 }
@@ -69,12 +69,12 @@ func (w *Writer) Gather(more bool) {
 // except for events outside of the conversation: usage, faults, and output of other programs. Those
 // are held back until the message has ended, because markers are searched in the agent's text,
 // which must not be interrupted by other text.
-func (w *Writer) Tell(e Event) {
+func (w *Writer) Tell(e driver.Fact) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.open == "", e.Type == driver.UsageReported, e.Type == driver.Faulted:
-	case e.Type == driver.Said && e.Tool != "" && len(w.aside) < asideMax:
+	case w.open == "", e.Kind == driver.UsageReported, e.Kind == driver.Faulted:
+	case e.Kind == driver.Said && e.Tool != "" && len(w.aside) < asideMax:
 		w.aside = append(w.aside, e)
 		return
 	default:
@@ -86,7 +86,7 @@ func (w *Writer) Tell(e Event) {
 // Say writes a text of one or several lines, one fact for each line.
 func (w *Writer) Say(kind driver.FactKind, tool, text string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		w.Tell(Event{Type: kind, Tool: tool, Text: line})
+		w.Tell(driver.Fact{Kind: kind, Tool: tool, Text: line})
 	}
 }
 
@@ -125,7 +125,7 @@ func (w *Writer) Hush() {
 
 func (w *Writer) hush() {
 	if w.half {
-		w.tell(Event{Type: w.open})
+		w.tell(driver.Fact{Kind: w.open})
 	}
 	w.open, w.half = "", false
 	aside := w.aside
@@ -149,7 +149,7 @@ func (w *Writer) Broken() error {
 	return w.failed
 }
 
-func (w *Writer) tell(e Event) { w.print(fitting(e)) }
+func (w *Writer) tell(e driver.Fact) { w.print(fitting(e)) }
 
 // piece writes a piece of a message, or gathers it.
 func (w *Writer) piece(kind driver.FactKind, text string, part bool) {
@@ -205,7 +205,7 @@ func (w *Writer) flush() {
 // appendPiece appends the event for a piece of a message, as line encodes it.
 func appendPiece(b []byte, kind driver.FactKind, text string, part bool) []byte {
 	if strings.ContainsFunc(text, escaped) || !utf8.ValidString(text) {
-		return append(b, line(Event{Type: kind, Text: text, Part: part})...)
+		return append(b, line(driver.Fact{Kind: kind, Text: text, Part: part})...)
 	}
 	b = append(append(append(b, `{"type":"`...), kind...), '"')
 	if text != "" {
@@ -223,12 +223,16 @@ func escaped(r rune) bool {
 }
 
 // fitting encodes an event as a line within the length limit.
-func fitting(e Event) []byte {
-	e.Text, e.Detail = CutText(e.Text), cutTo(e.Detail, detailBytesMax)
-	if len(e.Alone) > aloneBytesMax {
-		e.Alone = "" // a part of a text is not the text
+func fitting(e driver.Fact) []byte {
+	e.Text, e.Tool, e.ID = CutText(e.Text), cutTo(e.Tool, optionBytesMax), cutTo(e.ID, optionBytesMax)
+	if e.Stop != nil {
+		stop := *e.Stop
+		stop.Reason, stop.Detail = cutTo(stop.Reason, optionBytesMax), cutTo(stop.Detail, detailBytesMax)
+		if len(stop.Alone) > aloneBytesMax {
+			stop.Alone = "" // a part of a text is not the text
+		}
+		e.Stop = &stop
 	}
-	e.Tool, e.Reason, e.ID = cutTo(e.Tool, optionBytesMax), cutTo(e.Reason, optionBytesMax), cutTo(e.ID, optionBytesMax)
 	e.Options = fewer(e.Options)
 	e.Raw = CutRaw(e.Raw)
 	e.Args, e.Cut = cutArgs(e.Args, slices.Clone(e.Cut))
@@ -249,4 +253,4 @@ func fitting(e Event) []byte {
 	return b
 }
 
-func line(e Event) []byte { return append(encode.JSON(e), '\n') }
+func line(e driver.Fact) []byte { return append(encode.JSON(e), '\n') }

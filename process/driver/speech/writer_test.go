@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/drivertest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
@@ -62,9 +63,9 @@ func TestSpeak(t *testing.T) {
 		w.Speak(driver.Said, "")
 		w.Speak(driver.Said, "one\r\ntw")
 		w.Say(driver.Said, "stderr", "noise\nmore noise")
-		w.Tell(speech.Event{Type: driver.UsageReported, Usage: change.Usage{InputTokens: 1}})
+		w.Tell(driver.Fact{Kind: driver.UsageReported, Usage: change.Usage{InputTokens: 1}})
 		w.Speak(driver.Said, "o\n\nthree")
-		w.Tell(speech.Event{Type: driver.ToolCalled, Tool: "Read", Text: "a.txt"})
+		w.Tell(driver.Fact{Kind: driver.ToolCalled, Tool: "Read", Text: "a.txt"})
 		w.Say(driver.Said, "stderr", "at once")
 		w.Speak(driver.Said, "four\n")
 		w.Speak(driver.Thought, "five")
@@ -98,7 +99,7 @@ func TestAsideHasALimit(t *testing.T) {
 	got := factLines(t, func(w *speech.Writer) {
 		w.Speak(driver.Said, "once upon")
 		for i := range 1000 {
-			w.Tell(speech.Event{Type: driver.Said, Tool: "stderr", Text: fmt.Sprint(i)})
+			w.Tell(driver.Fact{Kind: driver.Said, Tool: "stderr", Text: fmt.Sprint(i)})
 		}
 	})
 	if n := strings.Count(got, "[stderr]"); n < 700 || !strings.HasPrefix(got, "said once upon…\nsaid \nsaid[stderr] 0\n") {
@@ -141,7 +142,7 @@ func TestGather(t *testing.T) {
 	var one bytes.Buffer
 	speak(speech.NewWriter(&one))
 	for line := range bytes.Lines(one.Bytes()) {
-		var e speech.Event
+		var e driver.Fact
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
@@ -154,7 +155,7 @@ func TestGather(t *testing.T) {
 	}
 	for name, end := range map[string]func(w *speech.Writer){
 		"no more":       func(w *speech.Writer) { w.Gather(false) },
-		"another event": func(w *speech.Writer) { w.Tell(speech.Event{Type: driver.UsageReported}) },
+		"another event": func(w *speech.Writer) { w.Tell(driver.Fact{Kind: driver.UsageReported}) },
 		"other bytes":   func(w *speech.Writer) { w.Print([]byte("x\n")) },
 		"time":          func(*speech.Writer) { wait.Elapse(time.Second) },
 	} {
@@ -215,20 +216,20 @@ func TestEventsHaveLimits(t *testing.T) {
 	for i := range options {
 		options[i] = driver.Option{ID: fmt.Sprint(i), Kind: nul[:3000], Label: nul[:3000]}
 	}
-	ok := true
-	for name, e := range map[string]speech.Event{
-		"text":      {Type: driver.Said, Text: nul},
-		"bytes":     {Type: driver.Said, Text: wide},
-		"raw":       {Type: driver.Faulted, Raw: object(nul)},
-		"raw bytes": {Type: driver.Faulted, Raw: []byte(wide)},
-		"raw none":  {Type: driver.Faulted, Raw: []byte("{half")},
-		"stop":      {Type: driver.Stopped, OK: &ok, Reason: nul, Detail: nul},
+	for name, e := range map[string]driver.Fact{
+		"text":      {Kind: driver.Said, Text: nul},
+		"bytes":     {Kind: driver.Said, Text: wide},
+		"raw":       {Kind: driver.Faulted, Raw: object(nul)},
+		"raw bytes": {Kind: driver.Faulted, Raw: []byte(wide)},
+		"raw none":  {Kind: driver.Faulted, Raw: []byte("{half")},
+		"stop":      {Kind: driver.Stopped, Stop: &driver.Stop{OK: true, Reason: nul, Detail: nul}},
 		"args": {
-			Type: driver.PermissionAsked, ID: "q", Text: nul, Tool: nul, Raw: []byte(wide), Options: options,
-			Args: object(map[string]any{"content": nul, "command": wide, "n": 7, "list": []string{nul}}), Paths: []string{nul, "/a"},
+			Kind: driver.PermissionAsked, Text: nul, Tool: nul, Raw: []byte(wide),
+			Args: object(map[string]any{"content": nul, "command": wide, "n": 7, "list": []string{nul}}),
+			Ask:  driver.Ask{ID: "q", Options: options, Paths: []string{nul, "/a"}},
 		},
-		"many args": {Type: driver.ToolCalled, Tool: "x", Args: object(many(15_000))},
-		"no object": {Type: driver.ToolCalled, Tool: "x", Args: json.RawMessage(`["` + nul[:0] + `"]`)},
+		"many args": {Kind: driver.ToolCalled, Tool: "x", Args: object(many(15_000))},
+		"no object": {Kind: driver.ToolCalled, Tool: "x", Args: json.RawMessage(`["` + nul[:0] + `"]`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -237,10 +238,10 @@ func TestEventsHaveLimits(t *testing.T) {
 				t.Fatalf("%d bytes", out.Len())
 			}
 			facts := parseFacts(t, out.Bytes())
-			if len(facts) != 1 || facts[0].Kind != e.Type {
+			if len(facts) != 1 || facts[0].Kind != e.Kind {
 				t.Errorf("read as %.300v", facts)
 			}
-			var read speech.Event
+			var read driver.Fact
 			if err := json.Unmarshal(out.Bytes(), &read); err != nil {
 				t.Fatal(err)
 			}
@@ -263,10 +264,10 @@ func many(n int) map[string]string {
 // complete beside long ones, and that the cut ones are named.
 func TestCutArguments(t *testing.T) {
 	var out bytes.Buffer
-	speech.NewWriter(&out).Tell(speech.Event{Type: driver.ToolCalled, Tool: "Write", Args: speech.Args(map[string]string{
+	speech.NewWriter(&out).Tell(driver.Fact{Kind: driver.ToolCalled, Tool: "Write", Args: speech.Args(map[string]string{
 		"file_path": "/w/a.txt", "content": strings.Repeat("x", 1<<20),
 	})})
-	var e speech.Event
+	var e driver.Fact
 	var args map[string]string
 	if err := errors.Join(json.Unmarshal(out.Bytes(), &e), json.Unmarshal(e.Args, &args)); err != nil {
 		t.Fatal(err)
@@ -276,7 +277,7 @@ func TestCutArguments(t *testing.T) {
 		many[fmt.Sprint("a", i)] = strings.Repeat("y", 40_000)
 	}
 	var last bytes.Buffer
-	speech.NewWriter(&last).Tell(speech.Event{Type: driver.ToolCalled, Tool: "x", Args: speech.Args(many)})
+	speech.NewWriter(&last).Tell(driver.Fact{Kind: driver.ToolCalled, Tool: "x", Args: speech.Args(many)})
 	if !strings.Contains(last.String(), `"zz_path":"/w/b.txt"`) {
 		t.Error("a short argument was cut because of a long one")
 	}
@@ -299,8 +300,8 @@ func TestCutPaths(t *testing.T) {
 	} {
 		given := []string{"content"}
 		var out bytes.Buffer
-		speech.NewWriter(&out).Tell(speech.Event{Type: driver.PermissionAsked, ID: "q", Paths: c.paths, Cut: given[:1:1]})
-		var e speech.Event
+		speech.NewWriter(&out).Tell(driver.Fact{Kind: driver.PermissionAsked, Ask: driver.Ask{ID: "q", Paths: c.paths}, Cut: given[:1:1]})
+		var e driver.Fact
 		if err := json.Unmarshal(out.Bytes(), &e); err != nil {
 			t.Fatal(err)
 		}
@@ -315,8 +316,8 @@ func TestHide(t *testing.T) {
 	w := speech.NewWriter(&out)
 	w.Hide("")
 	w.Hide("coder.coder-17.4f2a")
-	w.Tell(speech.Event{
-		Type: driver.Faulted, Text: "x coder.coder-17.4f2a",
+	w.Tell(driver.Fact{
+		Kind: driver.Faulted, Text: "x coder.coder-17.4f2a",
 		Raw: json.RawMessage(`{"authorization":"Bearer coder.coder-17.4f2a"}`),
 	})
 	if strings.Contains(out.String(), "4f2a") || strings.Count(out.String(), "***") != 2 {
@@ -330,12 +331,14 @@ func TestFacts(t *testing.T) {
 	named := driver.Conversed{ID: "c1", Model: "m1", Mode: "ask", Program: "p 1", Resumed: true, Enforced: "asks"}
 	var out bytes.Buffer
 	w := speech.NewWriter(&out)
-	w.Tell(speech.Event{Type: driver.PermissionAsked, ID: "q1", Paths: []string{"/a"}, Options: []driver.Option{{ID: "y"}}})
-	w.Tell(speech.Event{Type: driver.PermissionAnswered, ID: "q1", Text: "y"})
-	w.Tell(speech.Event{Type: driver.PermissionWithdrawn, ID: "q2"})
-	w.Tell(speech.Event{Type: driver.ConversationNamed, Conversation: &named})
-	w.Tell(speech.Event{Type: driver.RateLimited, Until: until, Text: "until three"})
-	w.Tell(speech.Event{Type: driver.RateLimited})
+	w.Tell(driver.Fact{Kind: driver.PermissionAsked, Ask: driver.Ask{
+		ID: "q1", Paths: []string{"/a"}, Options: []driver.Option{{ID: "y"}},
+	}})
+	w.Tell(driver.Fact{Kind: driver.PermissionAnswered, Ask: driver.Ask{ID: "q1"}, Text: "y"})
+	w.Tell(driver.Fact{Kind: driver.PermissionWithdrawn, Ask: driver.Ask{ID: "q2"}})
+	w.Tell(driver.Fact{Kind: driver.ConversationNamed, Conversation: &named})
+	w.Tell(driver.Fact{Kind: driver.RateLimited, Until: until, Text: "until three"})
+	w.Tell(driver.Fact{Kind: driver.RateLimited})
 	facts := parseFacts(t, out.Bytes())
 	if len(facts) != 6 {
 		t.Fatalf("%+v", facts)
@@ -343,7 +346,7 @@ func TestFacts(t *testing.T) {
 	switch {
 	case facts[0].Ask.ID != "q1" || !slices.Equal(facts[0].Ask.Paths, []string{"/a"}) || len(facts[0].Ask.Options) != 1,
 		facts[1].Ask.ID != "q1" || facts[1].Text != "y", facts[2].Ask.ID != "q2",
-		facts[3].Conversation != named, !facts[4].Until.Equal(until), !facts[5].Until.IsZero():
+		*facts[3].Conversation != named, !facts[4].Until.Equal(until), !facts[5].Until.IsZero():
 		t.Errorf("%+v", facts)
 	}
 	for _, bad := range []string{
@@ -387,8 +390,8 @@ func (speaker) Name() string { return "speaker" }
 
 func (speaker) Check(driver.Agent) error { return errors.New("it starts nothing") }
 
-func (speaker) Launch(driver.Agent, driver.Session) (l driver.Launch, err error)     { return l, nil }
-func (speaker) Outcome(driver.Session, driver.Exit, *driver.Stop) (o driver.Outcome) { return o }
+func (speaker) Launch(driver.Agent, driver.Session) (l driver.Launch, err error)      { return l, nil }
+func (speaker) Outcome(driver.Session, session.Exit, *driver.Stop) (o driver.Outcome) { return o }
 func (speaker) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
 	return speech.Conversation{Wire: w}
 }
@@ -422,12 +425,12 @@ func FuzzTell(f *testing.F) {
 	f.Add("permission_asked", "\xff\x00", "", []byte(`{"a":`), []byte("\xff"), "q")
 	f.Fuzz(func(t *testing.T, kind, text, tool string, args, raw []byte, id string) {
 		var out bytes.Buffer
-		ok := true
 		w := speech.NewWriter(&out)
 		w.Speak(driver.Said, text)
-		w.Tell(speech.Event{
-			Type: driver.FactKind(kind), Text: text, Tool: tool, Args: args, Raw: raw, ID: id, OK: &ok,
-			Conversation: &driver.Conversed{ID: id}, Paths: []string{text}, Options: []driver.Option{{ID: id, Label: text}},
+		w.Tell(driver.Fact{
+			Kind: driver.FactKind(kind), Text: text, Tool: tool, Args: args, Raw: raw,
+			Conversation: &driver.Conversed{ID: id}, Stop: &driver.Stop{OK: true},
+			Ask: driver.Ask{ID: id, Paths: []string{text}, Options: []driver.Option{{ID: id, Label: text}}},
 		})
 		if out.Len() > 0 && out.Bytes()[out.Len()-1] != '\n' {
 			t.Fatalf("no whole line: %q", out.Bytes())

@@ -18,9 +18,8 @@ const FACT_CHARS_MAX = 4000;
 /** @type {Record<string, string>} */
 const WORDS = { said: 'said', thought: 'thought', tool_called: 'tool', permission_asked: 'asked', permission_answered: 'answered', permission_withdrawn: 'withdrawn', conversation_named: 'conversation', rate_limited: 'limited', provider_away: 'waits', usage_reported: 'usage', text_read: 'told', stopped: 'stopped', faulted: 'fault' };
 
-/** @param {any} usage */
+/** @param {Fact} usage */
 function usageWords(usage) {
-  if (!usage || typeof usage !== 'object') return '';
   const words = [];
   if (usage.input_tokens) words.push(`${tokens(Number(usage.input_tokens))} tokens in`);
   if (usage.output_tokens) words.push(`${tokens(Number(usage.output_tokens))} out`);
@@ -34,7 +33,7 @@ function conversationWords(c) {
   return [c.id, c.program, c.model && `model ${c.model}`, c.mode && `mode ${c.mode}`, c.resumed && 'resumed', c.enforced].filter(Boolean).map((w) => plain(w, 200)).join(', ');
 }
 
-/** @param {{ok: boolean, reason?: string, detail?: string}} stop */
+/** @param {Fact} stop */
 function stopWords(stop) {
   return [stop.ok ? 'done' : 'not done', plain(stop.reason ?? '', 120), plain(stop.detail ?? '', 400)].filter(Boolean).join(', ');
 }
@@ -45,9 +44,9 @@ function join(facts) {
   const whole = [];
   for (const f of facts) {
     let at = whole.length - 1;
-    while (at >= 0 && whole[at].kind === 'usage_reported') at--;
+    while (at >= 0 && whole[at].type === 'usage_reported') at--;
     const last = whole[at];
-    if (last?.part && last.kind === f.kind) whole[at] = { ...f, offset: last.offset, text: (last.text ?? '') + (f.text ?? '') };
+    if (last?.part && last.type === f.type) whole[at] = { ...f, offset: last.offset, text: (last.text ?? '') + (f.text ?? '') };
     else whole.push(f);
   }
   return whole;
@@ -66,9 +65,9 @@ const SPOT_FACTS = 400;
 /** @param {{fact: Fact, marked: boolean}} props */
 function Row({ fact: f, marked }) {
   // Text that names a tool is the tool's output.
-  const kind = f.kind === 'said' && f.tool ? 'result' : WORDS[f.kind] ?? 'other';
-  return html`<li class="fact fact-${kind} ${marked ? 'spot' : ''}"><span class="fact-kind">${kind === 'other' ? plain(f.kind, 30) : kind === 'result' ? '' : kind}</span>
-    <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.stop ? stopWords(f.stop) : prose(f.text ?? '')}${usageWords(f.usage)}${conversationWords(f.conversation)}${f.until ? ` until ${moment(Date.parse(f.until), Date.now())}` : ''}</span></li>`;
+  const kind = f.type === 'said' && f.tool ? 'result' : WORDS[f.type] ?? 'other';
+  return html`<li class="fact fact-${kind} ${marked ? 'spot' : ''}"><span class="fact-kind">${kind === 'other' ? plain(f.type, 30) : kind === 'result' ? '' : kind}</span>
+    <span class="fact-text">${f.tool && kind !== 'result' ? html`<code class="fact-tool">${plain(f.tool, 80)}</code> ` : ''}${f.type === 'stopped' ? stopWords(f) : prose(f.text ?? '')}${usageWords(f)}${conversationWords(f.conversation)}${f.until ? ` until ${moment(Date.parse(f.until), Date.now())}` : ''}</span></li>`;
 }
 
 /** @param {{session: string, onFollow: (following: boolean, jumped: boolean) => void, from?: number}} props from: the offset that a link leads to */
@@ -120,7 +119,7 @@ export function Facts({ session, onFollow, from = -1 }) {
   return html`<div class="tape-frame">
     <div class="facts tape" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="What session ${plain(session, 60)} did">
       ${facts.value.length === 0 && html`<p class="tape-note">The driver has found no facts in this output yet. "As said" shows the output itself.</p>`}
-      <ol>${facts.value.map((f, i) => html`<${Row} key=${`${f.offset} ${f.kind} ${f.tool ?? ''}`} fact=${f} marked=${from >= 0 && i === 0} />`)}</ol>
+      <ol>${facts.value.map((f, i) => html`<${Row} key=${`${f.offset} ${f.type} ${f.tool ?? ''}`} fact=${f} marked=${from >= 0 && i === 0} />`)}</ol>
       ${end.value && html`<${End} ...${end.value} />`}
       ${from >= 0 && html`<${SpotEnd} session=${session} />`}
     </div>${from < 0 && html`<${Jump} follow=${follow} />`}

@@ -41,6 +41,6 @@ export function forgetChanges(id, version) { kept.delete(`changes ${id} ${versio
 export const lastWords = (session, most) => once(`words ${session} ${most}`, async () => {
   const { facts } = await api.facts(session, undefined, { tail: FACTS });
   const terminal = new Terminal();
-  const lines = (facts ?? []).flatMap((f) => terminal.write(`${f.stop?.detail || f.text || ''}\n`)).map((l) => l.text).filter((l) => l.trim() !== '');
+  const lines = (facts ?? []).flatMap((f) => terminal.write(`${f.detail || f.text || ''}\n`)).map((l) => l.text).filter((l) => l.trim() !== '');
   return lines.slice(-most);
 });

@@ -62,7 +62,7 @@ const BASE = '/api/v1';
 /** @typedef {{agent: Agent, evidence?: Evidence[] | null, verdict?: string, sessions?: Session[] | null, layers?: {name: string, holds: boolean, text: string}[] | null}} Why */
 /** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */
 /** @typedef {{hold: boolean, hold_note?: string, stopping: boolean, head: number, team?: string, agents: Agent[] | null, as_of?: string, no_leader_since?: string}} Team */
-/** @typedef {{kind: string, offset?: number, text?: string, tool?: string, usage?: any, stop?: {ok: boolean, reason?: string, detail?: string} | null, part?: boolean, conversation?: any, until?: string}} Fact */
+/** @typedef {{type: string, offset?: number, text?: string, tool?: string, part?: boolean, input_tokens?: number, output_tokens?: number, cost_usd?: number, ok?: boolean, reason?: string, detail?: string, conversation?: any, until?: string}} Fact */
 /** @typedef {{pending: number, running: number, waiting_on_human: number, completed: number, failed: number, skipped: number}} Counts */
 /**
  * @typedef {object} StepView
