@@ -236,7 +236,7 @@ func TestCarryRounds(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			p := begun(t, "--object-format="+format)
 			p.send("")
-			for range testsize.Pick(6, 12, 12) {
+			for range testsize.Pick(4, 12, 12) {
 				edit(t, random, p.tree(p.host))
 				s, err := p.fetch()
 				must(t, err)
