@@ -33,21 +33,16 @@ func TestTestNotice(t *testing.T) {
 	}
 }
 
-// No GET acts: programs that preview links fetch what a notice links to. Each GET route leaves the journal as it is and
+// noGetActs: programs that preview links fetch what a notice links to. Each GET route leaves the journal as it is and
 // gives no order; nor does the page itself.
-func TestNoGetActs(t *testing.T) {
-	t.Parallel()
-	s, names := lived(t)
-	all := everyRouteAsked()
-	askAll(t, s, names, func(c askedOnce) (string, func(string, http.Header)) { // so that there is something to act on
-		return c.path, func(string, http.Header) {}
-	})
+func noGetActs(t *testing.T, s *served, names *strings.Replacer) {
+	t.Helper()
 	<-s.sup.Loop.Stopped()
 	wait.Until(t, "the journal has the end of the dispatch", func() bool {
 		return slices.ContainsFunc(s.sup.changes(t), func(line string) bool { return strings.HasSuffix(line, "dispatch/quay D10 MAIN") })
 	})
 	was, asked := len(s.sup.changes(t)), 0
-	for _, c := range all {
+	for _, c := range everyRouteAsked() {
 		if c.method != http.MethodGet {
 			continue
 		}

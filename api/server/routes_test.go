@@ -125,13 +125,15 @@ var agentsAsked = []askedOnce{
 	{"stop-team", "POST", "/down", `{"now":true}`, `"stopping":true`},
 }
 
-// Every route answers over TCP, with every field that the contract names.
+// Every route answers over TCP, with every field that the contract names. An agent is refused each order that is for people. No GET acts.
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
 	s, names := lived(t)
+	asAgents, tried := refusedToAgents(t, s)
 	taken := map[string]bool{"stream-events": true} // it has no end, and tests of its own
 	askAll(t, s, names, func(c askedOnce) (string, func(string, http.Header)) {
 		taken[c.id] = true
+		asAgents(c)
 		return c.path, func(string, http.Header) {}
 	})
 	for _, rt := range routeTable() {
@@ -139,6 +141,10 @@ func TestEveryRoute(t *testing.T) {
 			t.Errorf("no test takes the route %s", rt.ID)
 		}
 	}
+	if tried() < 40 {
+		t.Errorf("only %d orders were tried as agents", tried())
+	}
+	noGetActs(t, s, names)
 }
 
 // SPEC X4: a refusal says what was asked, what the state is, which row forbids it and what

@@ -405,6 +405,10 @@ func lookAtFolders(ctx context.Context, a *cli.App) []Finding {
 	if err != nil {
 		return []Finding{{About: foldersAbout, What: "which tasks have ended is not known: " + err.Error(), Do: "run doctor again"}}
 	}
+	return foldersOf(ctx, all)
+}
+
+func foldersOf(ctx context.Context, all []view.RunView) []Finding {
 	var left []folder
 	for i := range all {
 		t := all[i].Task

@@ -29,6 +29,7 @@ type rig struct {
 	daemon *exec.Cmd
 	url    string
 	heard  *bytes.Buffer // what the daemon said on standard error; read it when it has ended
+	path   string        // a folder whose programs the daemon finds before all others; empty: none
 }
 
 const rigWait = 2 * time.Minute // far more than anything here takes
@@ -46,6 +47,14 @@ func newRig(t *testing.T, files map[string]string) *rig {
 func newRigIn(t *testing.T, dir string, files map[string]string) *rig {
 	t.Helper()
 	s := &rig{t: t, dir: dir}
+	s.begin(files)
+	return s
+}
+
+// begin writes files into the folder and starts the daemon, which ends with the test.
+func (s *rig) begin(files map[string]string) {
+	t, dir := s.t, s.dir
+	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -70,7 +79,6 @@ func newRigIn(t *testing.T, dir string, files map[string]string) *rig {
 			t.Errorf("processes were left behind: %+v, %v", strays, err)
 		}
 	})
-	return s
 }
 
 func command(words ...string) *exec.Cmd {
@@ -91,6 +99,9 @@ func (s *rig) up() {
 func (s *rig) tryUp(before ...string) (said string, err error) {
 	words := append(before, program, "up", "--dir", s.dir, "--listen", "127.0.0.1:0", "--no-browser", "--json")
 	cmd := exec.Command(words[0], words[1:]...)
+	if s.path != "" {
+		cmd.Env = append(os.Environ(), "PATH="+s.path+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	}
 	heard := &bytes.Buffer{}
 	cmd.Stderr = heard
 	out, err := cmd.StdoutPipe()

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
@@ -35,7 +36,9 @@ exec %[1]s "$@"
 
 // A landing that a signal ends is tried again from the look whether it has landed: it lands once, the agent does not work
 // again, and no person is asked again. The same holds if the daemon is killed with it, and if the folder is gone by then.
-func TestLandingKilled(t *testing.T) { //nolint:paralleltest // it sets PATH
+// Each point meets one of the three; FAIRLEAD_LONG=ci tries all of them at each point. TestLandKilled of git/task has the points alone.
+func TestLandingKilled(t *testing.T) {
+	t.Parallel()
 	at := t.TempDir()
 	real, err := exec.LookPath("git")
 	if err != nil {
@@ -55,8 +58,8 @@ func TestLandingKilled(t *testing.T) { //nolint:paralleltest // it sets PATH
 	if err := os.Symlink(dir, filepath.Join(at, "repo")); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PATH", filepath.Join(at, "bin")+":"+os.Getenv("PATH"))
-	s := newRigIn(t, dir, map[string]string{
+	s := &rig{t: t, dir: dir, path: filepath.Join(at, "bin")}
+	s.begin(map[string]string{
 		"fairlead.yaml": `version: 1
 agents:
   ada: {driver: exec, command: [sh, -c, 'echo "$RUN_ID" >> ` + at +
@@ -76,8 +79,10 @@ agents:
 		return view.TaskView{}
 	}
 	n := 0
-	for _, point := range []string{"before commit-tree", "before --ff-only", "after --ff-only", "after for-each-ref"} {
-		for _, with := range []string{"", "both", "both folder"} {
+	ways := []string{"", "both", "both folder"}
+	for i, point := range []string{"before commit-tree", "before --ff-only", "after --ff-only", "after for-each-ref"} {
+		way := i % len(ways)
+		for _, with := range testsize.Pick(ways[way:way+1], ways, ways) {
 			n++
 			id := fmt.Sprintf("T%d", n)
 			s.must("task", "Write a file", "--agent", "ada")

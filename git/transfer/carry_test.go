@@ -12,11 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/git/worktree/store"
+	"github.com/fairlead-dev/fairlead/internal/test/template"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
@@ -59,13 +61,44 @@ type pair struct {
 	n            int
 }
 
+// begun gives a pair of its own, whose leader's repository was made with further words for `git init`. Git makes the first one of a kind in
+// some thirty processes; the others are copies.
 func begun(t *testing.T, initArgs ...string) *pair {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	p := &pair{T: t, leader: filepath.Join(dir, "leader"), host: filepath.Join(dir, "host")}
-	must(t, errors.Join(os.Mkdir(p.leader, 0o755), os.Mkdir(p.host, 0o755)))
-	sh(t, p.leader, append([]string{"init", "-q"}, initArgs...)...)
+	found, _ := made.LoadOrStore(strings.Join(initArgs, " "), &madePair{})
+	m := found.(*madePair)
+	m.once.Do(func() {
+		first := filepath.Join(dir, ".first")
+		build(t, first, initArgs)
+		m.tree = template.Of(t, first)
+		must(t, os.RemoveAll(first))
+	})
+	if m.tree == nil {
+		t.Fatal("another test was to make this pair, and has failed")
+	}
+	m.tree.To(t, dir)
+	return pairIn(t, dir)
+}
+
+// made are the pairs that were made in this process, by the words for `git init`.
+var made sync.Map
+
+type madePair struct {
+	once sync.Once
+	tree *template.Tree
+}
+
+func pairIn(t *testing.T, dir string) *pair {
+	return &pair{T: t, leader: filepath.Join(dir, "leader"), host: filepath.Join(dir, "host")}
+}
+
+func build(t *testing.T, dir string, initArgs []string) {
+	t.Helper()
+	p := pairIn(t, dir)
+	must(t, errors.Join(os.MkdirAll(p.leader, 0o755), os.Mkdir(p.host, 0o755)))
+	sh(t, p.leader, append([]string{"init", "-q", "--template="}, initArgs...)...)
 	put(t, p.leader, "README", "one\ntwo\nthree\n")
 	put(t, p.leader, "src/a.go", "package a\n")
 	put(t, p.leader, ".gitignore", "*.o\n/build/\n.agents/\n")
@@ -75,7 +108,6 @@ func begun(t *testing.T, initArgs ...string) *pair {
 	sh(t, p.leader, "add", "-A")
 	sh(t, p.leader, "commit", "-q", "-m", "first")
 	p.clone()
-	return p
 }
 
 // clone makes the leader's checkout, which shares Fairlead's copy of the repository.
@@ -204,7 +236,7 @@ func TestCarryRounds(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			p := begun(t, "--object-format="+format)
 			p.send("")
-			for range testsize.Pick(6, 12, 12) {
+			for range testsize.Pick(4, 12, 12) {
 				edit(t, random, p.tree(p.host))
 				s, err := p.fetch()
 				must(t, err)

@@ -26,11 +26,13 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/ca"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
 // A server that cannot read a snapshot leaves the store of that group open.
 func TestMain(m *testing.M) {
+	testsize.Parallel(8) // they wait for elections
 	const nats = "github.com/nats-io/nats-server/v2/server"
 	os.Exit(leaktest.Main(m, nats+".(*fileStore).flushStreamStateLoop", nats+"/ats.Register.func1"))
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
@@ -267,10 +268,11 @@ func TestViewIdentity(t *testing.T) {
 	}
 }
 
-// TestViewReapsAll: of 10,000 processes that are forked twice no zombie is left, neither inside nor below the shim.
+// TestViewReapsAll: of thousands of processes that are forked twice no zombie is left, neither inside nor below the shim.
 func TestViewReapsAll(t *testing.T) {
 	needView(t)
-	h := start(t, t.TempDir(), shell(t, "i=0; while [ $i -lt 10000 ]; do (: &); i=$((i+1)); done; echo ready; exec sleep 600"))
+	orphans := strconv.Itoa(testsize.Pick(2_000, 10_000, 10_000))
+	h := start(t, t.TempDir(), shell(t, "i=0; while [ $i -lt "+orphans+" ]; do (: &); i=$((i+1)); done; echo ready; exec sleep 600"))
 	lines(t, h, 1)
 	st, err := h.Status(t.Context())
 	ok(t, err)

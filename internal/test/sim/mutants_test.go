@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
 // mutant is a deliberate fault: the text old of a file is replaced by new. At least one test must
@@ -24,6 +26,7 @@ type mutant struct {
 	new2     string
 	pkg      string // the package whose tests run; empty: simulated days
 	run      string // the pattern of the tests that run
+	long     string // the script of cmd/fairlead/testdata/script/long that finds the fault, too; empty: none is known
 }
 
 // mutants are all deliberate faults. With -v TestMutants prints what noticed each of them.
@@ -206,7 +209,7 @@ var ofAgents = []mutant{
 // TestMutantsStillApply fails for a mutant whose text no longer occurs exactly once in its file, so
 // that a change of the code cannot disable a mutant unnoticed.
 func TestMutantsStillApply(t *testing.T) {
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, ofHistory) {
 		if err := m.applies(); err != nil {
 			t.Errorf("%s: %v; change the mutant to match the code", m.breaks, err)
 		}
@@ -233,17 +236,30 @@ func (m *mutant) applies() error {
 
 // TestMutants runs the tests against each mutant and fails for a mutant that no test notices. It takes
 // several minutes: FAIRLEAD_MUTANTS=1 go test -run 'Mutants$' -v -timeout 30m ./internal/test/sim
-func TestMutants(t *testing.T) {
+func TestMutants(t *testing.T) { noticed(t, mutants) }
+
+// TestHistory is TestMutants for faults of the history. With FAIRLEAD_LONG=ci the script of a fault that a long script guarded has to
+// notice it, too: FAIRLEAD_LONG=ci FAIRLEAD_MUTANTS=1 go test -run 'History$' -v -timeout 30m ./internal/test/sim
+func TestHistory(t *testing.T) { noticed(t, ofHistory) }
+
+func noticed(t *testing.T, all []mutant) {
+	t.Helper()
 	if os.Getenv("FAIRLEAD_MUTANTS") == "" {
 		t.Skip("set FAIRLEAD_MUTANTS=1 to run it")
 	}
-	for _, m := range mutants {
+	for _, m := range all {
 		t.Run(strings.ReplaceAll(m.breaks, " ", "_"), func(t *testing.T) {
 			caught, out := m.caught(t)
 			if !caught {
 				t.Fatalf("no test noticed the fault:\n%s", out)
 			}
 			t.Logf("| %s | %s |", m.breaks, by(out))
+			if m.long == "" || !testsize.CI() {
+				return
+			}
+			if caught, out := m.caughtByScript(t); !caught {
+				t.Fatalf("the script %s did not notice the fault:\n%s", m.long, out)
+			}
 		})
 	}
 }
@@ -252,11 +268,30 @@ func TestMutants(t *testing.T) {
 // repository.
 func (m *mutant) caught(t *testing.T) (bool, string) {
 	t.Helper()
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
+	root, dir := rootFolder(t), t.TempDir()
+	pkg, run := m.pkg, m.run
+	if pkg == "" {
+		pkg, run = "./internal/test/sim", "TestDays"
 	}
-	dir := t.TempDir()
+	exe := filepath.Join(dir, "mutant.test")
+	inRoot(t, root, "go", "test", "-c", "-overlay", m.overlay(t, root, dir), "-o", exe, pkg)
+	return failing(t, filepath.Join(root, filepath.FromSlash(pkg)), exe, exe, run, "FAIRLEAD_SIM_SEEDS=3000", "FAIRLEAD_MUTANTS=", "FAIRLEAD_LONG=")
+}
+
+// caughtByScript runs the mutant's long script with a program that has the fault.
+func (m *mutant) caughtByScript(t *testing.T) (bool, string) {
+	t.Helper()
+	root, dir := rootFolder(t), t.TempDir()
+	program, tests := filepath.Join(dir, "fairlead"), filepath.Join(dir, "scripts.test")
+	inRoot(t, root, "go", "build", "-overlay", m.overlay(t, root, dir), "-o", program, "./cmd/fairlead")
+	inRoot(t, root, "go", "test", "-c", "-o", tests, "./cmd/fairlead")
+	return failing(t, filepath.Join(root, "cmd", "fairlead"), program, tests, "TestLongScripts/"+m.long+"$",
+		"FAIRLEAD_TEST_PROGRAM="+program, "FAIRLEAD_LONG=ci")
+}
+
+// overlay writes the mutant's files to dir. It returns the path of a file for the flag -overlay of the go command.
+func (m *mutant) overlay(t *testing.T, root, dir string) string {
+	t.Helper()
 	replaced := map[string]string{}
 	for n, e := range [][3]string{{m.file, m.old, m.new}, {m.file2, m.old2, m.new2}} {
 		if e[0] == "" {
@@ -284,20 +319,34 @@ func (m *mutant) caught(t *testing.T) (bool, string) {
 	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pkg, run := m.pkg, m.run
-	if pkg == "" {
-		pkg, run = "./internal/test/sim", "TestDays"
+	return overlayFile
+}
+
+func rootFolder(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
 	}
-	exe := filepath.Join(dir, "mutant.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlayFile, "-o", exe, pkg)
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
+	return root
+}
+
+// inRoot runs a command that builds something with the mutant.
+func inRoot(t *testing.T, root string, argv ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("the mutant does not compile:\n%s", out)
 	}
-	defer endAll(exe)
-	cmd := exec.CommandContext(t.Context(), exe, "-test.timeout=5m", "-test.run", run)
-	cmd.Dir = filepath.Join(root, filepath.FromSlash(pkg))
-	cmd.Env = append(os.Environ(), "FAIRLEAD_SIM_SEEDS=3000", "FAIRLEAD_MUTANTS=")
+}
+
+// failing reports whether tests fail, and what they print. Afterwards no process of the program runs.
+func failing(t *testing.T, dir, program, tests, run string, env ...string) (bool, string) {
+	t.Helper()
+	defer endAll(program)
+	cmd := exec.CommandContext(t.Context(), tests, "-test.timeout=5m", "-test.run", run)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.WaitDelay = 10 * time.Second // processes that a mutant left running may keep its output open
 	out, err := cmd.CombinedOutput()
 	return err != nil, string(out)
