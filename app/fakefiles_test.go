@@ -260,7 +260,7 @@ func (w *fakeFiles) Read(agent string) (agentstate.Seen, error) {
 	return s, nil
 }
 
-func (w *fakeFiles) Took(seen agentstate.Seen) {
+func (w *fakeFiles) Confirm(seen agentstate.Seen) {
 	w.disk.mu.Lock()
 	defer w.disk.mu.Unlock()
 	w.taken[seen.Name] = max(w.taken[seen.Name], seen.Seq)

@@ -25,12 +25,12 @@ import (
 // sentNotices records what the targets of a test were sent.
 type sentNotices struct {
 	mu           sync.Mutex
-	compareSteps []notice.Matter
+	compareSteps []notice.Notice
 	by           []string // TARGET EVENT CAUSE+MORE
 	answer       func(ctx context.Context, target string) *notice.Failure
 }
 
-func (l *sentNotices) all() []notice.Matter {
+func (l *sentNotices) all() []notice.Notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.compareSteps)
@@ -47,7 +47,7 @@ func (b *bubble) notifies(targets ...notice.Target) *sentNotices {
 	l := &sentNotices{}
 	b.tellers = &seam.Notices{
 		Targets: targets, Kinds: map[string]string{},
-		Send: func(ctx context.Context, target string, listed []notice.Matter, more int) *notice.Failure {
+		Send: func(ctx context.Context, target string, listed []notice.Notice, more int) *notice.Failure {
 			l.mu.Lock()
 			answer := l.answer
 			l.mu.Unlock()
@@ -239,7 +239,7 @@ func TestNoticesOfLimits(t *testing.T) {
 		is := team.New(nil)
 		is.Agents["coder"] = &team.Agent{Name: "coder", Limited: &team.Limited{Since: at, Until: at.Add(c.wait)}}
 		var got []string
-		for _, m := range notices.Matters(is, at.Add(time.Second)) {
+		for _, m := range notices.Due(is, at.Add(time.Second)) {
 			got = append(got, string(m.Event)+" "+m.Cause)
 		}
 		if !slices.Equal(got, c.want) {

@@ -58,7 +58,7 @@ func (readOnlyFiles) Add(string, string) error { return nil }
 func (readOnlyFiles) Deliver(func(agentstate.Seen)) {}
 
 // Took implements seam.Files.
-func (readOnlyFiles) Took(agentstate.Seen) {}
+func (readOnlyFiles) Confirm(agentstate.Seen) {}
 
 // Write implements seam.Files; it always fails.
 func (readOnlyFiles) Write(context.Context, string, []byte, uint64, func(file.Sum) bool) error {

@@ -76,7 +76,7 @@ func houseAt(t testing.TB) *served {
 	}
 	notices := &seam.Notices{
 		Targets: []notice.Target{{Name: "phone", Events: notice.Usual(), PerHour: 20}}, Kinds: map[string]string{"phone": "ntfy"},
-		Send: func(context.Context, string, []notice.Matter, int) *notice.Failure { return nil },
+		Send: func(context.Context, string, []notice.Notice, int) *notice.Failure { return nil },
 	}
 	sup := superviseWith(t, dir, house, seam.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices}, files.Close,
 		folders.Close)

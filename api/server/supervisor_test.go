@@ -72,7 +72,7 @@ func (still) Deliver(func(agentstate.Seen)) {}
 func (still) Read(agent string) (agentstate.Seen, error) {
 	return agentstate.Seen{Name: agent, Kind: exchange.KindDeleted}, nil
 }
-func (still) Took(agentstate.Seen)                                                     {}
+func (still) Confirm(agentstate.Seen)                                                  {}
 func (still) Write(context.Context, string, []byte, uint64, func(file.Sum) bool) error { return nil }
 
 // superviseStill is supervise in a bubble of time.

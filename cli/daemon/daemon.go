@@ -212,7 +212,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		return err
 	}
 	d.journal = j
-	d.closers = append(d.closers, j.Close, d.beside.beginCare(j, d.lead.unfit))
+	d.closers = append(d.closers, j.Close, d.beside.beginVerifying(j, d.lead.unfit))
 	d.index(ctx, j) // closed after the engine: it takes the last changes
 	files := agentstate.Watch(d.log)
 	d.closers = append(d.closers, files.Close)

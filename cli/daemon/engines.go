@@ -70,9 +70,9 @@ type engines struct {
 	server   *engine.Replica
 	stop     func()             // ends what works for the server
 	met      bool               // all servers have met
-	expelled map[string]bool    // servers that this leader takes out of the group, by name
+	removed  map[string]bool    // servers that this leader takes out of the group, by name
 	alone    bool               // by the journal, no other host is an engine host any longer
-	heeding  bool               // what the server could not follow is tried again
+	applying bool               // what the server could not follow is tried again
 	looked   bool               // the mirror was found sound
 	compared time.Time          // when the copy of the server was found whole
 	lost     chan struct{}      // closed when another host has claimed the lead
@@ -134,7 +134,7 @@ func (e *engines) learn(read func() engine.Facts) {
 		err := engine.StoreFacts(e.folder, facts)
 		if err == nil {
 			e.facts = facts
-			err = e.heed()
+			err = e.applyMembership()
 		}
 		if err != nil && e.ctx.Err() == nil {
 			e.log.Error("this engine host could not apply a change of the engine hosts; it tries again", "error", err)
@@ -142,20 +142,20 @@ func (e *engines) learn(read func() engine.Facts) {
 	})
 }
 
-// expel takes the servers of engine hosts that have left out of the group, while this host leads. mu is held.
-func (e *engines) expel(gone []string) {
+// removeMembers takes the servers of engine hosts that have left out of the group, while this host leads. mu is held.
+func (e *engines) removeMembers(gone []string) {
 	leads, server := e.leads.Load(), e.server
 	if leads == nil || server == nil {
 		return
 	}
-	maps.DeleteFunc(e.expelled, func(name string, _ bool) bool { return !slices.Contains(gone, name) }) // they have joined again
+	maps.DeleteFunc(e.removed, func(name string, _ bool) bool { return !slices.Contains(gone, name) }) // they have joined again
 	for _, name := range gone {
-		if e.expelled[name] {
+		if e.removed[name] {
 			continue
 		}
-		e.expelled[name] = true
+		e.removed[name] = true
 		e.work.Go(func() {
-			for said := false; e.leading() == leads && e.expels(name); said = true {
+			for said := false; e.leading() == leads && e.removes(name); said = true {
 				err := server.Expel(e.ctx, name)
 				if err == nil {
 					e.log.Info("the server of an engine host that has left was removed from the group", "host", name)
@@ -173,11 +173,11 @@ func (e *engines) expel(gone []string) {
 	}
 }
 
-// expels reports whether a server is to go, as far as this leader knows.
-func (e *engines) expels(name string) bool {
+// removes reports whether a server is to go, as far as this leader knows.
+func (e *engines) removes(name string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.expelled[name]
+	return e.removed[name]
 }
 
 // known is what this host knows of the engine hosts.
@@ -193,7 +193,7 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	server, stream, met, alone := e.server, e.facts.Stream, e.met, e.alone
 	e.mu.Unlock()
 	if stream && alone {
-		if err := e.back(ctx, path); err != nil {
+		if err := e.returnToSQLite(ctx, path); err != nil {
 			return nil, fmt.Errorf("take the journal back to this machine: %w", err)
 		}
 		stream = false
@@ -217,7 +217,7 @@ func (e *engines) journal(ctx context.Context, path string) (journal.Journal, er
 	}
 	ctx, done := e.untilDeposed(ctx)
 	defer done()
-	if err := e.sound(ctx, path); err != nil {
+	if err := e.verify(ctx, path); err != nil {
 		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	j, err := e.opened(server.Open(ctx, path, func(why error) {
@@ -310,9 +310,9 @@ func (e *engines) moved(ctx context.Context) (*engine.Replica, bool) {
 	return server, true
 }
 
-// back takes the journal out of the stream: the file at path, the mirror, is the journal from then on. No other host leads, since
+// returnToSQLite takes the journal out of the stream: the file at path, the mirror, is the journal from then on. No other host leads, since
 // by the journal there is no other engine host.
-func (e *engines) back(ctx context.Context, path string) error {
+func (e *engines) returnToSQLite(ctx context.Context, path string) error {
 	e.mu.Lock()
 	server := e.server
 	e.mu.Unlock()
@@ -353,8 +353,8 @@ func (e *engines) back(ctx context.Context, path string) error {
 	return e.unserve()
 }
 
-// retire makes an ordinary host of this machine: the leader has the journal alone.
-func (e *engines) retire() error {
+// stopReplica makes an ordinary host of this machine: the leader has the journal alone.
+func (e *engines) stopReplica() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	err := e.is.Follow(e.dir, e.is.Worker(e.facts))
@@ -405,7 +405,7 @@ func (e *engines) keep(leads *engine.Lead) {
 	keeping, stop := context.WithCancel(e.ctx)
 	lost, ended := make(chan struct{}), make(chan struct{})
 	e.leads.Store(leads)
-	e.lost, e.term, e.expelled = lost, keeping, map[string]bool{}
+	e.lost, e.term, e.removed = lost, keeping, map[string]bool{}
 	e.unlead = func() { stop(); <-ended }
 	server := e.server
 	go func() {

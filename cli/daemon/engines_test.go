@@ -259,11 +259,11 @@ func TestStoreOfBefore(t *testing.T) {
 // The server of an engine host that leaves, joins again and leaves again is taken out of the group again.
 func TestExpelledAgain(t *testing.T) {
 	t.Parallel()
-	e := &engines{server: &engine.Replica{}, expelled: map[string]bool{"b": true, "c": true}}
+	e := &engines{server: &engine.Replica{}, removed: map[string]bool{"b": true, "c": true}}
 	e.leads.Store(&engine.Lead{})
-	e.expel([]string{"c"})
-	if e.expels("b") || !e.expels("c") {
-		t.Error(e.expelled)
+	e.removeMembers([]string{"c"})
+	if e.removes("b") || !e.removes("c") {
+		t.Error(e.removed)
 	}
 }
 
@@ -296,12 +296,12 @@ func TestServerOfAnEngineHostIsTriedAgain(t *testing.T) {
 			return ok()
 		}
 	}
-	wait.Until(t, "it fails", is(func() bool { return e.heeding }))
+	wait.Until(t, "it fails", is(func() bool { return e.applying }))
 	if why := e.gap.is(); why.Code != cluster.ServerFailed || why.Fault == "" {
 		t.Errorf("%+v", why)
 	}
 	taken.Close()
-	wait.Until(t, "it runs", is(func() bool { return e.server != nil && !e.heeding }))
+	wait.Until(t, "it runs", is(func() bool { return e.server != nil && !e.applying }))
 	wait.Until(t, "it waits for the others", func() bool { return e.gap.is().Code == cluster.NotConnected })
 }
 
@@ -322,13 +322,13 @@ func TestHostThatWasFencedOff(t *testing.T) {
 	e.facts = engine.Facts{Engines: []cluster.EngineHost{{Name: "a"}, {Name: "b"}}, Leader: "b", Config: own}
 	e.mu.Unlock()
 	why := e.mayNotLead()
-	e.fencedOff(&seam.Fenced{Why: "it is no engine host of the team any longer"})
+	e.demote(&seam.Fenced{Why: "it is no engine host of the team any longer"})
 	e.work.Wait()
 	if is := why(); is != nil {
 		t.Errorf("its file is the same: %+v", is)
 	}
 	text := "version: 1\nagents: {}\n# changed\n"
-	e.fencedOff(fmt.Errorf("recover: %w", &seam.Fenced{Why: "other", Leader: "c", Config: config.SumOf([]byte(text))}))
+	e.demote(fmt.Errorf("recover: %w", &seam.Fenced{Why: "other", Leader: "c", Config: config.SumOf([]byte(text))}))
 	e.work.Wait()
 	if is := why(); is == nil || is.Leader != "c" || is.Ref != "" {
 		t.Fatalf("its file is another one: %+v", is)

@@ -166,9 +166,9 @@ func (e *engines) mayNotLead() func() *api.OtherConfig {
 	}
 }
 
-// fencedOff notes with which configuration the team was led, if that is why this host does not lead: its leader was lost before it could
+// demote notes with which configuration the team was led, if that is why this host does not lead: its leader was lost before it could
 // say so.
-func (e *engines) fencedOff(err error) {
+func (e *engines) demote(err error) {
 	fenced, is := errors.AsType[*seam.Fenced](err)
 	if !is || fenced.Config == "" {
 		return
@@ -310,7 +310,7 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 	work.Wait()
 	if plain && err == nil && !e.stopping.Load() {
 		e.release()
-		if err = e.retire(); err == nil {
+		if err = e.stopReplica(); err == nil {
 			err = errPlain
 		}
 	}

@@ -98,7 +98,7 @@ func openLead(ctx context.Context, conf *config.Config, log *slog.Logger, beside
 func (l *lead) engines(read func() (now []cluster.EngineHost, gone []string)) {
 	l.beside.learn(func() engine.Facts {
 		now, gone := read()
-		l.beside.expel(gone)
+		l.beside.removeMembers(gone)
 		return engine.Facts{Engines: now, Leader: l.is.Name, Config: l.sum}
 	})
 }

@@ -30,7 +30,7 @@ func (d *Daemon) openNotices() (*seam.Notices, error) {
 	if len(conf.Targets) == 0 {
 		return nil, nil
 	}
-	ways := map[string]notify.Way{}
+	ways := map[string]notify.Sender{}
 	open := &seam.Notices{Kinds: map[string]string{}, Disk: d.nearBudget, Look: d.look}
 	for i := range conf.Targets {
 		t := &conf.Targets[i]
@@ -50,13 +50,13 @@ func (d *Daemon) openNotices() (*seam.Notices, error) {
 		open.Targets = append(open.Targets, target)
 		d.keepFromAgents(t.URL.References())
 	}
-	open.Send = func(ctx context.Context, target string, listed []notice.Matter, more int) *notice.Failure {
-		return ways[target].Tell(ctx, notify.Message{Listed: listed, More: more, Base: cmp.Or(conf.Page, d.address+"/")})
+	open.Send = func(ctx context.Context, target string, listed []notice.Notice, more int) *notice.Failure {
+		return ways[target].Send(ctx, notify.Message{Listed: listed, More: more, Base: cmp.Or(conf.Page, d.address+"/")})
 	}
 	return open, nil
 }
 
-func noticeTarget(t *config.NotifyTarget, way notify.Way) (notice.Target, error) {
+func noticeTarget(t *config.NotifyTarget, way notify.Sender) (notice.Target, error) {
 	target := notice.Target{Name: t.Name, Each: way.Each(), PerHour: cmp.Or(t.PerHour, perHourPerson)}
 	if t.PerHour == 0 && way.Each() {
 		target.PerHour = perHourProgram

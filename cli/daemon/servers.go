@@ -66,23 +66,23 @@ func removeStore(folder string) error {
 	return os.RemoveAll(filepath.Join(folder, engine.StoreFolder))
 }
 
-// heed makes the server as the facts say. What fails is tried again: no other change may come. mu is held.
-func (e *engines) heed() (err error) {
+// applyMembership makes the server as the facts say. What fails is tried again: no other change may come. mu is held.
+func (e *engines) applyMembership() (err error) {
 	if e.server != nil {
 		err = e.server.Set(e.ctx, e.facts.Engines)
 	} else {
 		err = e.serve(e.ctx)
 	}
-	if err == nil || e.heeding {
+	if err == nil || e.applying {
 		return err
 	}
-	e.heeding = true
+	e.applying = true
 	e.work.Go(func() {
 		pauses := retry.Pauses{First: againSoon, Most: moveAgain}
 		for again := true; again && pauses.Rest(e.ctx); {
 			e.mu.Lock()
-			again = e.heed() != nil
-			e.heeding = again
+			again = e.applyMembership() != nil
+			e.applying = again
 			e.mu.Unlock()
 		}
 	})

@@ -74,7 +74,7 @@ func Up(ctx context.Context, a *cli.App, opts UpOptions) (err error) {
 			return err
 		}
 		a.Logger(opts.Verbose).Warn("this host no longer leads the team, and continues as a host", "why", err)
-		beside.fencedOff(err)
+		beside.demote(err)
 		beside.release()
 		wait = leadAgain
 	}

@@ -1,17 +1,17 @@
 // Package notice decides which notices each target receives, and when.
 //
-// A matter is something that a person may want to know: an agent asks, a run failed. All matters
+// A notice is something that a person may want to know: an agent asks, a run failed. All notices
 // are derived from the team's state, so there is no queue that could be lost. Plan compares them
 // with the record of what a target was sent. It returns what is due now, or when something will be.
 // The caller sends the message. After returns the record with the outcome, which the caller
 // journals.
 //
-//	matters ─┐
+//	notices ─┐
 //	record ──┼─► Plan ─► send now: these, and how many more   ─► After ─► record
 //	time ────┘      └──► or look again at this time
 //
-// The one promise: a target is sent each matter once, also across restarts, never in its quiet
-// hours, and never more messages in an hour than its limit. A matter that ended before it was due
+// The one promise: a target is sent each notice once, also across restarts, never in its quiet
+// hours, and never more messages in an hour than its limit. A notice that ended before it was due
 // is not sent.
 package notice
 
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// Event is the kind of a matter. Targets choose by it.
+// Event is the kind of a notice. Targets choose by it.
 type Event string
 
 const (
@@ -44,10 +44,10 @@ func Events() []Event {
 func Usual() []Event { return slices.DeleteFunc(Events(), func(e Event) bool { return e == Finished }) }
 
 // Matter is one thing to report. Its texts are untrusted: names of workflows and titles of tasks.
-type Matter struct {
+type Notice struct {
 	Event Event
 	Cause string    // what it is about: question/q17, step/r1/review, agent/coder
-	Since time.Time // identifies the matter together with Event and Cause
+	Since time.Time // identifies the notice together with Event and Cause
 	Past  bool      // it is an event and not a condition, so it has no end after which it is no longer sent
 
 	Kind     string // step, permission, question or resume, for NeedsYou; otherwise empty
@@ -67,7 +67,7 @@ type Target struct {
 	Events  []Event
 	Quiet   Quiet
 	PerHour int  // messages in any 60 minutes
-	Each    bool // a message for each matter, because a program reads it
+	Each    bool // a message for each notice, because a program reads it
 }
 
 // Quiet is the hours of each day in which nothing is sent. From after To spans midnight; equal
@@ -103,25 +103,25 @@ const (
 	ReminderAfter = 15 * time.Minute // a person who was away for a coffee has seen the first notice by then
 	// the shortest time between two notices with the same cause, unless it waits for an answer: an agent can reach a limit every minute
 	SameWindow = 10 * time.Minute
-	gatherFor  = 10 * time.Second   // between two messages: matters in this time share the next message
-	AgeMax     = 7 * 24 * time.Hour // older matters are not sent: they have been in the inbox for long
-	pendingMax = 200                // matters that one message counts; the others follow in the next
-	listedMax  = 10                 // matters that one message lists; a phone shows no more
-	mattersMax = 400                // matters that a record remembers; the oldest are forgotten
+	gatherFor  = 10 * time.Second   // between two messages: notices in this time share the next message
+	AgeMax     = 7 * 24 * time.Hour // older notices are not sent: they have been in the inbox for long
+	pendingMax = 200                // notices that one message counts; the others follow in the next
+	listedMax  = 10                 // notices that one message lists; a phone shows no more
+	noticesMax = 400                // notices that a record remembers; the oldest are forgotten
 	hour       = time.Hour
 )
 
 // Plan is what is due for a target.
 type Plan struct {
-	Matters []Matter  // to be sent now, in one message; empty: nothing is due
-	More    []Matter  // further ones that the message only counts
+	Notices []Notice  // to be sent now, in one message; empty: nothing is due
+	More    []Notice  // further ones that the message only counts
 	Again   time.Time // look again at this time; zero: only after a change
 }
 
 // Plan returns what is due for a target at a time. Started is when the daemon started: a target
-// without a record is not sent matters from before.
-func (t Target) Plan(r Record, matters []Matter, started, now time.Time) Plan {
-	pending, again := t.pending(r, matters, started, now)
+// without a record is not sent notices from before.
+func (t Target) Plan(r Record, notices []Notice, started, now time.Time) Plan {
+	pending, again := t.pending(r, notices, started, now)
 	if len(pending) == 0 {
 		return Plan{Again: again}
 	}
@@ -136,18 +136,18 @@ func (t Target) Plan(r Record, matters []Matter, started, now time.Time) Plan {
 		n, pending = 1, pending[:1]
 	}
 	n = min(n, len(pending))
-	return Plan{Matters: pending[:n:n], More: pending[n:], Again: again}
+	return Plan{Notices: pending[:n:n], More: pending[n:], Again: again}
 }
 
-// Waiting counts the matters that the target has not been sent, up to a limit.
-func (t Target) Waiting(r Record, matters []Matter, started, now time.Time) int {
-	pending, _ := t.pending(r, matters, started, now)
+// Waiting counts the notices that the target has not been sent, up to a limit.
+func (t Target) Waiting(r Record, notices []Notice, started, now time.Time) int {
+	pending, _ := t.pending(r, notices, started, now)
 	return len(pending)
 }
 
-// pending lists the matters that the target has not been sent, oldest first, and when the next one
+// pending lists the notices that the target has not been sent, oldest first, and when the next one
 // will be due.
-func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pending []Matter, again time.Time) {
+func (t Target) pending(r Record, notices []Notice, started, now time.Time) (pending []Notice, again time.Time) {
 	from := r.From
 	if from.IsZero() {
 		from = started
@@ -157,7 +157,7 @@ func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pen
 			again = at
 		}
 	}
-	add := func(m Matter) bool {
+	add := func(m Notice) bool {
 		told, known := r.sentBefore(m)
 		switch {
 		case !slices.Contains(t.Events, m.Event), now.Sub(m.Since) > AgeMax, m.Past && m.Since.Before(from),
@@ -170,7 +170,7 @@ func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pen
 		pending = append(pending, m)
 		return true
 	}
-	for _, m := range matters {
+	for _, m := range notices {
 		if add(m) || m.Event != NeedsYou || !slices.Contains(t.Events, StillNeedsYou) {
 			continue
 		}
@@ -188,7 +188,7 @@ func (t Target) pending(r Record, matters []Matter, started, now time.Time) (pen
 		}
 		add(reminder)
 	}
-	slices.SortStableFunc(pending, func(a, b Matter) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Cause, b.Cause)) })
+	slices.SortStableFunc(pending, func(a, b Notice) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Cause, b.Cause)) })
 	return pending[:min(len(pending), pendingMax)], again
 }
 

@@ -24,8 +24,8 @@ func person() Target {
 	return Target{Name: "phone", Events: Events(), PerHour: 4}
 }
 
-func asks(n int, since time.Time) Matter {
-	return Matter{Event: NeedsYou, Cause: fmt.Sprint("question/q", n), Since: since, Why: "it asks"}
+func asks(n int, since time.Time) Notice {
+	return Notice{Event: NeedsYou, Cause: fmt.Sprint("question/q", n), Since: since, Why: "it asks"}
 }
 
 // world simulates a target over time. Each due message is sent at once.
@@ -35,7 +35,7 @@ type world struct {
 	record  Record
 	started time.Time
 	now     time.Time
-	open    []Matter
+	open    []Notice
 	log     []string // time since the start: events and causes
 	fails   *Failure
 }
@@ -50,7 +50,7 @@ func (w *world) until(at time.Duration) {
 	end := noon.Add(at)
 	for range 10_000 {
 		p := w.target.Plan(w.record, w.open, w.started, w.now)
-		if len(p.Matters) > 0 {
+		if len(p.Notices) > 0 {
 			w.send(p)
 			if w.fails != nil {
 				w.now = w.now.Add(time.Minute)
@@ -70,13 +70,13 @@ func (w *world) until(at time.Duration) {
 }
 
 func (w *world) send(p Plan) {
-	w.outcome(Sent{Target: w.target.Name, Matters: p.Marks(), Counted: len(p.More), Began: w.started, Failure: w.fails}, w.now)
+	w.outcome(Sent{Target: w.target.Name, Notices: p.Marks(), Counted: len(p.More), Began: w.started, Failure: w.fails}, w.now)
 	if w.fails != nil {
 		w.log = append(w.log, fmt.Sprintf("%v failed", w.now.Sub(noon)))
 		return
 	}
 	var words []string
-	for _, m := range p.Matters {
+	for _, m := range p.Notices {
 		words = append(words, string(m.Event)+" "+m.Cause)
 	}
 	line := fmt.Sprintf("%v %s", w.now.Sub(noon), strings.Join(words, ", "))
@@ -107,32 +107,32 @@ func (w *world) want(lines ...string) {
 	}
 }
 
-// TestReminder checks that a matter is sent once at once and once more after a quarter of an hour,
+// TestReminder checks that a notice is sent once at once and once more after a quarter of an hour,
 // but not after it was answered.
 func TestReminder(t *testing.T) {
 	w := newWorld(t, person())
-	w.open = []Matter{asks(1, noon)}
+	w.open = []Notice{asks(1, noon)}
 	w.until(time.Hour)
 	w.want("0s needs_you question/q1", "15m0s still_needs_you question/q1")
 
 	w = newWorld(t, person())
-	w.open = []Matter{asks(1, noon)}
+	w.open = []Notice{asks(1, noon)}
 	w.until(14 * time.Minute)
 	w.open = nil // answered
 	w.until(time.Hour)
 	w.want("0s needs_you question/q1")
 
 	w = newWorld(t, Target{Name: "late", Events: []Event{StillNeedsYou}, PerHour: 4})
-	w.open = []Matter{asks(1, noon)}
+	w.open = []Notice{asks(1, noon)}
 	w.until(time.Hour)
 	w.want("15m0s still_needs_you question/q1")
 }
 
-// TestRestart checks that the next daemon continues with the record: no matter is sent twice, and
+// TestRestart checks that the next daemon continues with the record: no notice is sent twice, and
 // the reminder is sent when it is due.
 func TestRestart(t *testing.T) {
 	w := newWorld(t, person())
-	w.open = []Matter{asks(1, noon)}
+	w.open = []Notice{asks(1, noon)}
 	w.until(5 * time.Minute)
 	w.started = noon.Add(5 * time.Minute)
 	w.open = append(w.open, asks(2, noon.Add(4*time.Minute))) // it began while no daemon ran
@@ -147,7 +147,7 @@ func TestEvents(t *testing.T) {
 		w := newWorld(t, Target{Name: "x", Events: []Event{chosen}, PerHour: 100})
 		for _, e := range Events() {
 			if e != StillNeedsYou {
-				w.open = append(w.open, Matter{Event: e, Cause: "c/" + string(e), Since: noon})
+				w.open = append(w.open, Notice{Event: e, Cause: "c/" + string(e), Since: noon})
 			}
 		}
 		w.until(time.Hour)
@@ -163,14 +163,14 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestPast checks that matters from before the first use of a target are not sent, and that later
+// TestPast checks that notices from before the first use of a target are not sent, and that later
 // ones are, also across a restart.
 func TestPast(t *testing.T) {
 	w := newWorld(t, person())
-	failed := func(n int, at time.Duration) Matter {
-		return Matter{Event: RunFailed, Cause: fmt.Sprint("run/r", n), Since: noon.Add(at), Past: true}
+	failed := func(n int, at time.Duration) Notice {
+		return Notice{Event: RunFailed, Cause: fmt.Sprint("run/r", n), Since: noon.Add(at), Past: true}
 	}
-	w.open = []Matter{failed(1, -time.Hour), failed(2, time.Second)}
+	w.open = []Notice{failed(1, -time.Hour), failed(2, time.Second)}
 	w.now = noon.Add(time.Second)
 	w.until(time.Minute)
 	w.started = noon.Add(2 * time.Minute)
@@ -185,22 +185,22 @@ func TestSameCause(t *testing.T) {
 	w := newWorld(t, Target{Name: "x", Events: Events(), PerHour: 100})
 	for minute := range 25 {
 		at := noon.Add(time.Duration(minute) * time.Minute)
-		w.open = []Matter{{Event: LimitReached, Cause: "provider/coder", Since: at}}
+		w.open = []Notice{{Event: LimitReached, Cause: "provider/coder", Since: at}}
 		w.until(time.Duration(minute)*time.Minute + 30*time.Second)
 	}
 	w.want("0s limit_reached provider/coder", "10m0s limit_reached provider/coder", "20m0s limit_reached provider/coder")
-	again := asks(1, noon) // a step that asks again is another matter, because it waits for a person
+	again := asks(1, noon) // a step that asks again is another notice, because it waits for a person
 	w = newWorld(t, person())
-	w.open = []Matter{again}
+	w.open = []Notice{again}
 	w.until(time.Minute)
 	again.Since = noon.Add(time.Minute)
-	w.open = []Matter{again}
+	w.open = []Notice{again}
 	w.until(2 * time.Minute)
 	w.want("0s needs_you question/q1", "1m0s needs_you question/q1")
 }
 
-// TestRateLimit checks the limit of messages in an hour. Matters above it share the next message,
-// which counts the matters that it does not list. No matter is lost.
+// TestRateLimit checks the limit of messages in an hour. Notices above it share the next message,
+// which counts the notices that it does not list. No notice is lost.
 func TestRateLimit(t *testing.T) {
 	target := person()
 	target.Events = []Event{NeedsYou}
@@ -225,16 +225,16 @@ func TestRateLimit(t *testing.T) {
 	}
 	w.want("0s needs_you question/q100", "1m0s needs_you question/q101", "2m0s needs_you question/q102", "3m0s needs_you question/q103",
 		"1h0m0s "+ten(104)+" and 46 more")
-	if w.record.Counted != 46 || len(w.record.Matters) != 60 {
-		t.Errorf("the record counts %d and lists %d", w.record.Counted, len(w.record.Matters))
+	if w.record.Counted != 46 || len(w.record.Notices) != 60 {
+		t.Errorf("the record counts %d and lists %d", w.record.Counted, len(w.record.Notices))
 	}
 }
 
-// TestGathers checks that matters within a few seconds share a message, and that a program receives
-// each matter separately.
+// TestGathers checks that notices within a few seconds share a message, and that a program receives
+// each notice separately.
 func TestGathers(t *testing.T) {
 	w := newWorld(t, person())
-	w.open = []Matter{asks(1, noon)}
+	w.open = []Notice{asks(1, noon)}
 	w.until(0)
 	w.open = append(w.open, asks(2, noon.Add(time.Second)))
 	w.until(time.Second)
@@ -243,18 +243,18 @@ func TestGathers(t *testing.T) {
 	w.want("0s needs_you question/q1", "10s needs_you question/q2, needs_you question/q3")
 
 	w = newWorld(t, Target{Name: "hook", Events: []Event{NeedsYou}, PerHour: 600, Each: true})
-	w.open = []Matter{asks(2, noon), asks(1, noon), asks(3, noon.Add(-time.Second))}
+	w.open = []Notice{asks(2, noon), asks(1, noon), asks(3, noon.Add(-time.Second))}
 	w.until(time.Minute)
 	w.want("0s needs_you question/q3", "0s needs_you question/q1", "0s needs_you question/q2")
 }
 
-// TestQuiet checks that nothing is sent in quiet hours. Afterwards the matters that still wait are
+// TestQuiet checks that nothing is sent in quiet hours. Afterwards the notices that still wait are
 // sent in one message, without reminders.
 func TestQuiet(t *testing.T) {
 	target := person()
 	target.Quiet = Quiet{From: 12 * time.Hour, To: 14 * time.Hour, Zone: time.UTC}
 	w := newWorld(t, target)
-	w.open = []Matter{asks(1, noon), asks(2, noon.Add(time.Minute)), {Event: GaveUp, Cause: "agent/coder", Since: noon.Add(time.Minute)}}
+	w.open = []Notice{asks(1, noon), asks(2, noon.Add(time.Minute)), {Event: GaveUp, Cause: "agent/coder", Since: noon.Add(time.Minute)}}
 	w.until(time.Hour)
 	w.open = w.open[1:] // one was answered in the quiet hours
 	w.until(4 * time.Hour)
@@ -299,13 +299,13 @@ func TestQuietHours(t *testing.T) {
 }
 
 // TestFailures checks that a failure is recorded once for each cause, with its start, and that no
-// matter is lost.
+// notice is lost.
 func TestFailures(t *testing.T) {
 	w := newWorld(t, person())
-	w.open = []Matter{asks(1, noon)}
+	w.open = []Notice{asks(1, noon)}
 	fail := func(cause string, at time.Duration) bool {
 		return w.outcome(Sent{
-			Target: "phone", Matters: []SentMatter{{NeedsYou, "question/q1", noon, time.Time{}}},
+			Target: "phone", Notices: []SentNotice{{NeedsYou, "question/q1", noon, time.Time{}}},
 			Failure: &Failure{Cause: cause, WayOut: "do it"},
 		}, noon.Add(at))
 	}
@@ -322,7 +322,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestLimits checks that many matters are counted within limits and are all sent in the end.
+// TestLimits checks that many notices are counted within limits and are all sent in the end.
 func TestLimits(t *testing.T) {
 	target := person()
 	target.Events = []Event{NeedsYou}
@@ -331,24 +331,24 @@ func TestLimits(t *testing.T) {
 		w.open = append(w.open, asks(n, noon.Add(-time.Duration(500-n)*time.Second)))
 	}
 	p := target.Plan(w.record, w.open, w.started, w.now)
-	if len(p.Matters) != listedMax || len(p.More) != pendingMax-listedMax {
-		t.Errorf("a message lists %d matters and counts %d", len(p.Matters), len(p.More))
+	if len(p.Notices) != listedMax || len(p.More) != pendingMax-listedMax {
+		t.Errorf("a message lists %d notices and counts %d", len(p.Notices), len(p.More))
 	}
 	if n := target.Waiting(w.record, w.open, w.started, w.now); n != pendingMax {
-		t.Errorf("%d matters wait", n)
+		t.Errorf("%d notices wait", n)
 	}
 	w.open = w.open[:300]
 	w.until(time.Hour)
-	if len(w.log) != 2 || len(w.record.Matters) != 300 {
-		t.Errorf("%d messages reported %d matters", len(w.log), len(w.record.Matters))
+	if len(w.log) != 2 || len(w.record.Notices) != 300 {
+		t.Errorf("%d messages reported %d notices", len(w.log), len(w.record.Notices))
 	}
-	old := Matter{Event: GaveUp, Cause: "agent/old", Since: noon.Add(-8 * 24 * time.Hour)}
-	if p := target.Plan(Record{}, []Matter{old}, noon, noon); len(p.Matters) != 0 {
-		t.Errorf("a matter of a week ago is sent: %+v", p)
+	old := Notice{Event: GaveUp, Cause: "agent/old", Since: noon.Add(-8 * 24 * time.Hour)}
+	if p := target.Plan(Record{}, []Notice{old}, noon, noon); len(p.Notices) != 0 {
+		t.Errorf("a notice of a week ago is sent: %+v", p)
 	}
 }
 
-// TestRandom checks random matters: none is sent twice, none that waits is forgotten, nothing is
+// TestRandom checks random notices: none is sent twice, none that waits is forgotten, nothing is
 // sent in quiet hours, and no hour has more messages than the limit.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(300) {
@@ -362,7 +362,7 @@ func TestRandom(t *testing.T) {
 				Zone: time.UTC,
 			}
 		}
-		var open []Matter
+		var open []Notice
 		var r Record
 		var sent []time.Time
 		told := map[string]int{}
@@ -378,10 +378,10 @@ func TestRandom(t *testing.T) {
 				}
 			}
 			p := target.Plan(r, open, noon, now)
-			if len(p.Matters) == 0 {
+			if len(p.Notices) == 0 {
 				continue
 			}
-			for _, m := range append(p.Matters, p.More...) {
+			for _, m := range append(p.Notices, p.More...) {
 				if told[m.Cause]++; told[m.Cause] > 1 {
 					t.Fatalf("seed %d: %s is sent twice", seed, m.Cause)
 				}
@@ -392,18 +392,18 @@ func TestRandom(t *testing.T) {
 			if sent = append(sent, now); len(sent) > target.PerHour && now.Sub(sent[len(sent)-1-target.PerHour]) < time.Hour {
 				t.Fatalf("seed %d: %d messages within an hour", seed, target.PerHour+1)
 			}
-			r, _, _ = r.After(Sent{Target: "phone", Matters: p.Marks(), Counted: len(p.More), Began: noon}, now)
+			r, _, _ = r.After(Sent{Target: "phone", Notices: p.Marks(), Counted: len(p.More), Began: noon}, now)
 		}
 		for range 100 {
 			p := target.Plan(r, open, noon, now)
-			if len(p.Matters) == 0 && p.Again.IsZero() {
+			if len(p.Notices) == 0 && p.Again.IsZero() {
 				break
 			}
-			if len(p.Matters) > 0 {
-				for _, m := range append(p.Matters, p.More...) {
+			if len(p.Notices) > 0 {
+				for _, m := range append(p.Notices, p.More...) {
 					told[m.Cause]++
 				}
-				r, _, _ = r.After(Sent{Target: "phone", Matters: p.Marks(), Counted: len(p.More), Began: noon}, now)
+				r, _, _ = r.After(Sent{Target: "phone", Notices: p.Marks(), Counted: len(p.More), Began: noon}, now)
 				continue
 			}
 			now = p.Again

@@ -27,7 +27,7 @@ const (
 type Act string
 
 const (
-	NoteSent  Act = "note_told"  // its matters are not sent again
+	NoteSent  Act = "note_sent"  // its notices are not sent again
 	NoteCause Act = "note_cause" // why it failed
 	Forget    Act = "forget"     // drops the cause of the last failure
 )
@@ -36,7 +36,7 @@ const (
 var Table = table.Table[State, Outcome, Act]{
 	Reached: {
 		Delivered: {ID: "G1", To: Reached, Do: table.Do(NoteSent)},
-		Failed:    {ID: "G2", To: Failing, Do: table.Do(NoteCause), Why: "the matters stay due, and the message is tried again"},
+		Failed:    {ID: "G2", To: Failing, Do: table.Do(NoteCause), Why: "the notices stay due, and the message is tried again"},
 	},
 	Failing: {
 		Delivered: {ID: "G3", To: Reached, Do: table.Do(NoteSent, Forget)},
@@ -46,18 +46,18 @@ var Table = table.Table[State, Outcome, Act]{
 
 // Record is what a target was sent. It is journaled whole.
 type Record struct {
-	From    time.Time    `json:"from"`              // matters from before this are not sent
-	Matters []SentMatter `json:"told,omitempty"`    // oldest first, toldMax at most
+	From    time.Time    `json:"from"`              // notices from before this are not sent
+	Notices []SentNotice `json:"told,omitempty"`    // oldest first, toldMax at most
 	Sent    []time.Time  `json:"sent,omitempty"`    // messages of the last hour
-	Counted int          `json:"counted,omitempty"` // matters that messages of the last hour only counted
+	Counted int          `json:"counted,omitempty"` // notices that messages of the last hour only counted
 	Failure *Failure     `json:"failure,omitempty"` // nil: it can be reached
 }
 
 // JSONKey is the key of a change in the journal.
 func (*Record) JSONKey() string { return "notice" }
 
-// SentMatter is one matter that was sent.
-type SentMatter struct {
+// SentMatter is one notice that was sent.
+type SentNotice struct {
 	Event Event     `json:"event"`
 	Cause string    `json:"cause"`
 	Since time.Time `json:"since"`
@@ -87,25 +87,25 @@ func (r Record) State() State {
 
 // Last returns when the target was sent its last message, or was first used.
 func (r Record) Last() time.Time {
-	if n := len(r.Matters); n > 0 {
-		return r.Matters[n-1].At
+	if n := len(r.Notices); n > 0 {
+		return r.Notices[n-1].At
 	}
 	return r.From
 }
 
-func (r Record) sentBefore(m Matter) (SentMatter, bool) {
-	for i := range r.Matters {
-		if t := r.Matters[i]; t.Event == m.Event && t.Cause == m.Cause {
+func (r Record) sentBefore(m Notice) (SentNotice, bool) {
+	for i := range r.Notices {
+		if t := r.Notices[i]; t.Event == m.Event && t.Cause == m.Cause {
 			return t, true
 		}
 	}
-	return SentMatter{}, false
+	return SentNotice{}, false
 }
 
 // Sent is the outcome of a message to a target.
 type Sent struct {
 	Target  string
-	Matters []SentMatter // the matters, without their time
+	Notices []SentNotice // the notices, without their time
 	Counted int          // how many of them the message only counted
 	Began   time.Time    // when the daemon started
 	Failure *Failure     // nil: it was delivered
@@ -119,11 +119,11 @@ func (s Sent) Outcome() Outcome {
 	return Delivered
 }
 
-// Marks returns the matters of a plan as its outcome records them.
-func (p Plan) Marks() []SentMatter {
-	told := make([]SentMatter, 0, len(p.Matters)+len(p.More))
-	for _, m := range slices.Concat(p.Matters, p.More) {
-		told = append(told, SentMatter{Event: m.Event, Cause: m.Cause, Since: m.Since})
+// Marks returns the notices of a plan as its outcome records them.
+func (p Plan) Marks() []SentNotice {
+	told := make([]SentNotice, 0, len(p.Notices)+len(p.More))
+	for _, m := range slices.Concat(p.Notices, p.More) {
+		told = append(told, SentNotice{Event: m.Event, Cause: m.Cause, Since: m.Since})
 	}
 	return told
 }
@@ -158,19 +158,19 @@ func (r Record) After(s Sent, at time.Time) (next Record, rule table.Rule[State,
 	return next, rule, true
 }
 
-// note adds the matters of a message. It copies slices, because the caller may still use the old
+// note adds the notices of a message. It copies slices, because the caller may still use the old
 // record.
 func (r *Record) note(s Sent, at time.Time) {
-	kept := slices.DeleteFunc(slices.Clone(r.Matters), func(t SentMatter) bool {
-		again := slices.ContainsFunc(s.Matters, func(m SentMatter) bool { return m.Event == t.Event && m.Cause == t.Cause })
+	kept := slices.DeleteFunc(slices.Clone(r.Notices), func(t SentNotice) bool {
+		again := slices.ContainsFunc(s.Notices, func(m SentNotice) bool { return m.Event == t.Event && m.Cause == t.Cause })
 		return again || at.Sub(t.At) > AgeMax
 	})
-	for _, m := range s.Matters {
+	for _, m := range s.Notices {
 		m.At = at
 		m.Since = m.Since.UTC().Round(0)
 		kept = append(kept, m)
 	}
-	r.Matters = kept[max(0, len(kept)-mattersMax):]
+	r.Notices = kept[max(0, len(kept)-noticesMax):]
 	old := func(t time.Time) bool { return at.Sub(t) >= hour }
 	if r.Sent = append(slices.DeleteFunc(slices.Clone(r.Sent), old), at); len(r.Sent) == 1 {
 		r.Counted = 0

@@ -111,7 +111,7 @@ func (t movedTeam) agent(a *Agent) {
 }
 
 // hasFiles reports whether a run has a folder of its own, or may have written something that it needs.
-func hasFiles(r *workflow.Run, note RunNote) bool {
+func hasFiles(r *workflow.Run, note RunMeta) bool {
 	return r.Status() != workflow.IsCompleted &&
 		(note.Settings.OwnFolder || slices.ContainsFunc(r.Steps, func(p workflow.Progress) bool { return p.N > 0 }))
 }

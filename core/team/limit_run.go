@@ -55,7 +55,7 @@ func (s RunSettings) check() string {
 }
 
 // RunNote is the state of a run outside of its machine.
-type RunNote struct {
+type RunMeta struct {
 	Settings RunSettings  `json:"settings"`
 	Usage    DayUsage     `json:"usage"`            // of its sessions, on the last day
 	Total    change.Usage `json:"total,omitzero"`   // of its sessions, on all days

@@ -48,7 +48,7 @@ type Team struct {
 	RunUsage map[string]RepoDay `json:"run_usage,omitempty"` // of all runs of a repository, archived ones too, on its last day
 
 	Runs  map[string]*workflow.Run `json:"runs,omitempty"`      // by id
-	Notes map[string]RunNote       `json:"run_notes,omitempty"` // state of runs outside of their machines
+	Notes map[string]RunMeta       `json:"run_notes,omitempty"` // state of runs outside of their machines
 	// runs that are only in the journal, with the time of archiving: their names stay reserved (X5)
 	Archive map[string]time.Time `json:"archive,omitempty"`
 	Pool    WorkerPool           `json:"pool,omitzero"`

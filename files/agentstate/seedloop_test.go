@@ -72,7 +72,7 @@ func TestWeCommandTheSeedsAgent(t *testing.T) {
 	d := Watch(nil)
 	defer func() { _ = d.Close() }()
 	arrived := make(chan Seen, 256)
-	d.Deliver(func(s Seen) { d.Took(s); arrived <- s })
+	d.Deliver(func(s Seen) { d.Confirm(s); arrived <- s })
 	if err := d.Add("coder", folder); err != nil {
 		t.Fatal(err)
 	}

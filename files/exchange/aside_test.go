@@ -19,7 +19,7 @@ const asideWord = "EXCHANGE_TEST_ASIDE"
 
 func watchUntilKilled(folder string) {
 	w := exchange.Watch(agentState.content, nil)
-	w.Deliver(w.Took)
+	w.Deliver(w.Confirm)
 	if err := w.Add(agentState.name, folder); err != nil {
 		panic(err)
 	}

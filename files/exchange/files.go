@@ -87,7 +87,7 @@ var (
 	ErrClosed = errors.New("the watch over the files is closed")
 )
 
-// Changed is the error of a Write when the file holds content that the caller has not confirmed with Took.
+// Changed is the error of a Write when the file holds content that the caller has not confirmed with Confirm.
 // The same observation is delivered, with the same Seq.
 type Changed[T any] struct {
 	Seen Seen[T]
@@ -164,9 +164,9 @@ type folder[T any] struct {
 
 // watched is one file. The mutex of its folder guards it.
 type watched[T any] struct {
-	in   *folder[T]
-	base string // its name in the folder
-	took took   // has its own lock
+	in       *folder[T]
+	base     string        // its name in the folder
+	confirms confirmations // has its own lock
 
 	now     Seen[T] // what we last reported or wrote
 	nowID   file.Identity
@@ -175,7 +175,7 @@ type watched[T any] struct {
 }
 
 // confirmed reports whether the current content may be replaced.
-func (o *watched[T]) confirmed() bool { return o.now.Own || o.took.upTo(o.now.Seq) }
+func (o *watched[T]) confirmed() bool { return o.now.Own || o.confirms.upTo(o.now.Seq) }
 
 // doubt is an observation that is reported only after it has stayed the same for a while.
 type doubt struct {
@@ -230,7 +230,7 @@ func newFiles[T any](content Content[T], log *slog.Logger) *Files[T] {
 
 // Deliver sets the function that receives every content written by another program: once, and for each file in
 // order. Call it before Add. Files of the folder are not looked at while the function runs, so it may wait for room but
-// not for a call of Files. Confirm with Took what was stored durably.
+// not for a call of Files. Confirm with Confirm what was stored durably.
 func (w *Files[T]) Deliver(to func(Seen[T])) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -435,26 +435,26 @@ func (w *Files[T]) Read(name string) (Seen[T], error) {
 	return seen, nil
 }
 
-// Took confirms that an observation was stored durably or needs no storing. Only then may Write replace it,
+// Confirm records that an observation was stored durably or needs no storing. Only then may Write replace it,
 // and only then is a replaced file removed.
-func (w *Files[T]) Took(seen Seen[T]) {
+func (w *Files[T]) Confirm(seen Seen[T]) {
 	w.mu.Lock()
 	o := w.byName[seen.Name]
 	w.mu.Unlock()
 	if o != nil {
-		o.took.note(seen.Seq, seen.FromSwap)
+		o.confirms.note(seen.Seq, seen.FromSwap)
 	}
 }
 
 // took records which observations the consumer confirmed. A replaced file is confirmed separately, because
 // that may happen after newer content of the current file was confirmed.
-type took struct {
+type confirmations struct {
 	mu      sync.Mutex
 	place   uint64
 	swapped map[uint64]bool
 }
 
-func (t *took) note(seq uint64, fromSwap bool) {
+func (t *confirmations) note(seq uint64, fromSwap bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !fromSwap {
@@ -468,7 +468,7 @@ func (t *took) note(seq uint64, fromSwap bool) {
 }
 
 // upTo reports whether content of the current file was confirmed.
-func (t *took) upTo(seq uint64) bool {
+func (t *confirmations) upTo(seq uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.place >= seq
@@ -476,13 +476,13 @@ func (t *took) upTo(seq uint64) bool {
 
 // replaced reports whether a report about a replaced file was confirmed; 0 stands for none, which is always
 // confirmed.
-func (t *took) replaced(seq uint64) bool {
+func (t *confirmations) replaced(seq uint64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return seq == 0 || t.swapped[seq]
 }
 
-func (t *took) forget(seq uint64) {
+func (t *confirmations) forget(seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.swapped, seq)

@@ -113,7 +113,7 @@ func (d *desk) next() seenFile {
 	d.t.Helper()
 	select {
 	case s := <-d.arrived:
-		d.Took(s)
+		d.Confirm(s)
 		return s
 	case <-time.After(longEnough):
 		d.t.Fatal("nothing was seen")
@@ -121,11 +121,11 @@ func (d *desk) next() seenFile {
 	}
 }
 
-// Read is Files.Read followed by Took.
+// Read is Files.Read followed by Confirm.
 func (d *desk) Read(name string) (seenFile, error) {
 	s, err := d.watchedFiles.Read(name)
 	if err == nil {
-		d.Took(s)
+		d.Confirm(s)
 	}
 	return s, err
 }
@@ -148,7 +148,7 @@ func (d *desk) waiting() (s seenFile, any bool) {
 	d.t.Helper()
 	select {
 	case s = <-d.arrived:
-		d.Took(s)
+		d.Confirm(s)
 		return s, true
 	default:
 		return s, false

@@ -190,7 +190,7 @@ func TestUnconfirmedFilesHaveALimit(t *testing.T) {
 		t.Errorf("%d more were delivered", n)
 	}
 	for _, s := range seen {
-		d.Took(s)
+		d.Confirm(s)
 	}
 	d.LookAt(f, time.Now())
 	if collect() == 0 {

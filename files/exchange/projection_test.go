@@ -50,7 +50,7 @@ func TestProjection(t *testing.T) {
 	if err != nil || runState.note(seen.State) != "theirs" || seen.Own {
 		t.Fatalf("%+v, %v", seen, err)
 	}
-	f.Took(seen)
+	f.Confirm(seen)
 	if err := f.Write(t.Context(), "r", []byte(runState.says("ours")), exchange.AnyLook, nil); err != nil {
 		t.Fatal(err)
 	}

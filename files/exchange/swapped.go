@@ -110,7 +110,7 @@ func (w *Files[T]) lookSwapped(s *swapped[T], dir int, now time.Time) (over bool
 		return age >= file.SwappedFor
 	}
 	// its last report may not be in the journal yet; after a crash the file must still exist
-	if s.told.IsZero() && s.of.took.replaced(s.seq) {
+	if s.told.IsZero() && s.of.confirms.replaced(s.seq) {
 		s.told = now
 	}
 	return age >= file.SwappedFor && !s.told.IsZero() && now.Sub(s.told) >= file.SwappedFor
@@ -119,7 +119,7 @@ func (w *Files[T]) lookSwapped(s *swapped[T], dir int, now time.Time) (over bool
 // retire removes a replaced file, and reads it once more when no program can have it open. A file whose
 // last report was not confirmed stays for the next start.
 func (w *Files[T]) retire(s *swapped[T], dir int, now time.Time) {
-	if s.name != "" && dir >= 0 && s.of.took.replaced(s.seq) {
+	if s.name != "" && dir >= 0 && s.of.confirms.replaced(s.seq) {
 		if held, err := file.Stat(s.file); err == nil {
 			if there, err := file.IdentityAt(dir, s.name); err == nil && there.Dev == held.ID.Dev && there.Ino == held.ID.Ino {
 				file.Remove(dir, s.name)
@@ -132,7 +132,7 @@ func (w *Files[T]) retire(s *swapped[T], dir int, now time.Time) {
 			w.report(s.of, seen, now)
 		}
 	}
-	s.of.took.forget(s.seq)
+	s.of.confirms.forget(s.seq)
 	_ = s.file.Close()
 }
 
@@ -145,7 +145,7 @@ func (w *Files[T]) letGo(f *folder[T]) {
 	}
 	for _, s := range f.swapped {
 		there, readErr := w.reread(s)
-		known := readErr == nil && file.SumOf(there.Bytes) == s.sum && s.of.took.replaced(s.seq)
+		known := readErr == nil && file.SumOf(there.Bytes) == s.sum && s.of.confirms.replaced(s.seq)
 		if err == nil && known && s.name != "" {
 			file.Remove(dir, s.name)
 		}
@@ -319,7 +319,7 @@ func (w *Files[T]) PutAside(seen Seen[T], why string) (name string, err error) {
 	}
 	if old != nil {
 		old.name = ""
-		o.took.note(seen.Seq, true)
+		o.confirms.note(seen.Seq, true)
 	} else {
 		o.now, o.nowID = Seen[T]{Name: seen.Name, Seq: w.seq.Add(1), Kind: KindDeleted, At: time.Now().UTC(), Own: true}, file.Identity{}
 	}

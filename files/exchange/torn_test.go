@@ -205,7 +205,7 @@ func besideTheSeedsWriter(t *testing.T, python, script, pause string) {
 			case <-ctx.Done():
 				return
 			case s := <-d.arrived:
-				d.Took(s)
+				d.Confirm(s)
 				contents.Add(1)
 				if s.FromSwap {
 					fromSwap.Add(1)

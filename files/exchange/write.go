@@ -30,7 +30,7 @@ func unusedTail() string { return fmt.Sprintf("%016x", rand.Uint64()) } //nolint
 const AnyLook = math.MaxUint64
 
 // Write replaces the file's content atomically and durably. It replaces only content that the caller
-// confirmed with Took, or that isOurs (may be nil) knows by its sum. Otherwise the error is a *Changed
+// confirmed with Confirm, or that isOurs (may be nil) knows by its sum. Otherwise the error is a *Changed
 // (ErrChanged) and the file is unchanged; it is also unchanged after any error that does not say otherwise.
 // newest is the last observation that content depends on: newer content is not replaced, except our own;
 // AnyLook switches that off. Write waits for a write in progress until ctx ends.
@@ -94,7 +94,7 @@ func (w *Files[T]) placeOverKnown(
 	}
 	ours := seen.Own || seen.Kind == KindWritten && isOurs != nil && isOurs(seen.Sum)
 	stale := !seen.Own && seen.Seq > newest
-	if stale || !ours && !o.took.upTo(seen.Seq) {
+	if stale || !ours && !o.confirms.upTo(seen.Seq) {
 		return false, &Changed[T]{seen, w.content.Name}
 	}
 	return w.place(o, seen, p)

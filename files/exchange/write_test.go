@@ -111,13 +111,13 @@ func TestWriteOfWhatWasSeenGoesOverNothingNewer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Took(old)
+		d.Confirm(old)
 		d.replace(k.says("theirs"))
 		newer, err := d.Read(k.name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.Took(newer)
+		d.Confirm(newer)
 		var changed *changedFile
 		err = d.Write(t.Context(), k.name, []byte(k.says("keeps parts of a")), old.Seq, nil)
 		if !errors.As(err, &changed) || changed.Seen.Seq != newer.Seq {
@@ -145,7 +145,7 @@ func TestWriteOverADeletionIsRefusedOnce(t *testing.T) {
 		if !errors.As(err, &changed) || changed.Seen.Kind != exchange.KindDeleted {
 			t.Fatal(err)
 		}
-		d.Took(changed.Seen)
+		d.Confirm(changed.Seen)
 		d.write(k.says("b")) // C21
 		d.lies(k.says("b"))
 	})
@@ -511,7 +511,7 @@ func TestTwoFairleadsDoNotLoseEachOthersWrites(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					w.Took(found)
+					w.Confirm(found)
 					count, _ := strconv.Atoi(k.note(found.State))
 					err = w.Write(t.Context(), k.name, []byte(k.says(strconv.Itoa(count+1))), exchange.AnyLook, nil)
 					switch {
@@ -532,7 +532,7 @@ func TestTwoFairleadsDoNotLoseEachOthersWrites(t *testing.T) {
 	})
 }
 
-// What Read returned or was delivered is not stored yet, and the consumer may be killed before it is. Only Took
+// What Read returned or was delivered is not stored yet, and the consumer may be killed before it is. Only Confirm
 // permits replacing it and removing a replaced file.
 func TestNothingIsWrittenOverBeforeItIsTaken(t *testing.T) {
 	each(t, func(t *testing.T, k *kind) {
@@ -551,7 +551,7 @@ func TestNothingIsWrittenOverBeforeItIsTaken(t *testing.T) {
 				t.Fatalf("%v, want that it was changed", err)
 			}
 		}
-		d.Took(read)
+		d.Confirm(read)
 		d.write(k.says("ours"))
 
 		held := d.beside(k.swap)
@@ -571,7 +571,7 @@ func TestNothingIsWrittenOverBeforeItIsTaken(t *testing.T) {
 		if len(d.beside(k.swap)) != 1 {
 			t.Fatal("what the late pen wrote is let go of before it was taken")
 		}
-		d.Took(late)
+		d.Confirm(late)
 		later()
 		later()
 		if held := d.beside(k.swap); len(held) != 0 {

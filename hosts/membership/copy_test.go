@@ -118,7 +118,7 @@ func threeEngines(t *testing.T, works string) *engines {
 	}
 	e.ok(e.loop.View(t.Context(), func(now *team.Team) {
 		now.Runs = map[string]*workflow.Run{"r1": {Head: workflow.Head{ID: "r1", ReportsDir: filepath.Join(e.dirs["a"], reports)}}}
-		now.Notes = map[string]team.RunNote{"r1": {Settings: team.RunSettings{OwnFolder: true}, Changes: 3, Away: "c"}}
+		now.Notes = map[string]team.RunMeta{"r1": {Settings: team.RunSettings{OwnFolder: true}, Changes: 3, Away: "c"}}
 		worksIn(now, "r1", e.tree("a", ""))
 		now.Agents["coder"] = &team.Agent{Session: &e.s}
 		now.Hosts.Hosts = map[string]*host.Host{}
@@ -139,7 +139,7 @@ func worksIn(t *team.Team, run, dir string) {
 }
 
 // notes replaces what is noted of a run, but not its checkout.
-func notes(t *team.Team, run string, note team.RunNote) {
+func notes(t *team.Team, run string, note team.RunMeta) {
 	note.Settings.How = t.Notes[run].Settings.How
 	t.Notes[run] = note
 }
@@ -196,7 +196,7 @@ func (e *engines) change(do func(t *team.Team)) {
 // isHere says that the newest files of the run are on a, after a number of changes.
 func (e *engines) isHere(changes uint64) {
 	e.t.Helper()
-	e.change(func(t *team.Team) { notes(t, "r1", team.RunNote{Changes: changes}) })
+	e.change(func(t *team.Team) { notes(t, "r1", team.RunMeta{Changes: changes}) })
 }
 
 // toB keeps the copies on b, when the test says so.

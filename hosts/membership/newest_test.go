@@ -57,7 +57,7 @@ func TestReportOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	e := threeEngines(t, "c")
 	for _, away := range []string{"c", ""} {
-		e.change(func(t *team.Team) { notes(t, "r1", team.RunNote{Away: away}) })
+		e.change(func(t *team.Team) { notes(t, "r1", team.RunMeta{Away: away}) })
 		e.put("a", reports+"r1__work.json", "of an earlier attempt")
 		e.ok(<-e.ends())
 		e.has(reports+"r1__work.json", "")
@@ -98,7 +98,7 @@ func TestGivenUpFilesAreKept(t *testing.T) {
 				delete(t.Agents, "coder")
 				t.Hosts.Leases = nil
 				if over {
-					notes(t, "r1", team.RunNote{Changes: 3})
+					notes(t, "r1", team.RunMeta{Changes: 3})
 					t.Led = team.Led{Before: "c", Since: t.Epoch}
 					stepOf(t, "check", workflow.Completed)
 				}

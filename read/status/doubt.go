@@ -76,7 +76,7 @@ type proven struct {
 // prove asks the shims of all open sessions at the same time and adds the answers, or the failures, to
 // the view. It returns them by the sessions' ids.
 func (c *Controller) prove(ctx context.Context, shown *view.AgentView) map[string]proven {
-	if c.past() {
+	if c.readOnly() {
 		return nil
 	}
 	parts := make([]view.AgentView, len(shown.Sessions))

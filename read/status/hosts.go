@@ -23,7 +23,7 @@ func (c *Controller) Hosts(ctx context.Context) (view.Hosts, error) {
 		switch known, leads := c.cluster.Beside(); {
 		case leads:
 			beside = known
-		case !c.past() && c.opts.Look == nil || len(t.Hosts.Hosts) == 0: // of a daemon without a cluster
+		case !c.readOnly() && c.opts.Look == nil || len(t.Hosts.Hosts) == 0: // of a daemon without a cluster
 			return
 		}
 		open := map[string]view.PlacedSession{}

@@ -118,7 +118,7 @@ func (c *Controller) Working(ctx context.Context) ([]view.WorkView, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !c.past() { // the output goes on after a moment
+	if !c.readOnly() { // the output goes on after a moment
 		c.lastWords(ctx, all)
 	}
 	slices.SortStableFunc(all, func(a, b view.WorkView) int {

@@ -77,11 +77,11 @@ func (c *Controller) order(t *team.Team) []string {
 		configured[a.Name] = true
 	}
 	for _, name := range t.Names() {
-		if !configured[name] && (len(t.Agents[name].Sessions()) > 0 || c.past() && !t.Agents[name].Removed) {
+		if !configured[name] && (len(t.Agents[name].Sessions()) > 0 || c.readOnly() && !t.Agents[name].Removed) {
 			names = append(names, name)
 		}
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return t.Agents[name] == nil || c.past() && t.Agents[name].Removed })
+	return slices.DeleteFunc(names, func(name string) bool { return t.Agents[name] == nil || c.readOnly() && t.Agents[name].Removed })
 }
 
 // agentView runs in the loop.
@@ -149,7 +149,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	if m != nil {
 		shown.Description = m.Conf.Description
 	}
-	if m != nil && !c.past() {
+	if m != nil && !c.readOnly() {
 		shown.FileBehind = m.Writing || c.agents.FileDue(m, a)
 		c.doubtFile(&shown, m, a)
 		doubtReport(&shown, m, c.loop.Now())
@@ -162,7 +162,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 
 // past reports whether the team is shown as it was at an earlier moment. Files and processes are as they are now, so
 // they say nothing about it.
-func (c *Controller) past() bool { return !c.opts.At.IsZero() }
+func (c *Controller) readOnly() bool { return !c.opts.At.IsZero() }
 
 func (c *Controller) name() string { return c.opts.Name }
 

@@ -56,7 +56,7 @@ func (c *Controller) Why(ctx context.Context, name string) (view.WhyView, error)
 			asks = append(asks, *q)
 		}
 		shown.Agent, strange, stops = c.agentView(a), c.sessions.OrphanOf(name), t.Stopping
-		if known := c.agents.Files[name]; known != nil && !c.past() {
+		if known := c.agents.Files[name]; known != nil && !c.readOnly() {
 			changed = known.Changed
 			written = !known.Writing && !c.agents.FileDue(known, a)
 			conf, drives = *known.Conf, known.Driver // fixed since the start; all else belongs to the loop

@@ -189,7 +189,7 @@ func TestWhyOfAHost(t *testing.T) {
 // A run waits for a machine only as long as that can come back.
 func TestAwayWords(t *testing.T) {
 	is := &team.Team{
-		Notes: map[string]team.RunNote{"here": {}, "r1": {Away: "b", Settings: team.RunSettings{OwnFolder: true}}},
+		Notes: map[string]team.RunMeta{"here": {}, "r1": {Away: "b", Settings: team.RunSettings{OwnFolder: true}}},
 		Hosts: host.Hosts{Hosts: map[string]*host.Host{"b": {Name: "b", State: host.Lost, Engine: "b:1"}}},
 	}
 	if got := AwayWords(is, "here"); got != "" {
@@ -198,7 +198,7 @@ func TestAwayWords(t *testing.T) {
 	if got := AwayWords(is, "r1"); !strings.Contains(got, "It goes on when b is back") {
 		t.Error(got)
 	}
-	is.Notes["out"] = team.RunNote{Away: "b", Settings: team.RunSettings{OwnFolder: true, Outside: true}}
+	is.Notes["out"] = team.RunMeta{Away: "b", Settings: team.RunSettings{OwnFolder: true, Outside: true}}
 	if got := AwayWords(is, "out"); strings.Contains(got, "is back") ||
 		!strings.Contains(got,
 			"a worktree outside of the repository on b, which led before. It goes on when b leads again: `fairlead cluster lead b`") {

@@ -209,7 +209,7 @@ func (c *Controller) SeenRequest(seen agentstate.Seen) loop.Request {
 	if c.opts.Files != nil { // nil in a dry run
 		req.After = func() {
 			if !kept { // the file package keeps it from being replaced
-				c.opts.Files.Took(seen)
+				c.opts.Files.Confirm(seen)
 			}
 		}
 	}
@@ -261,7 +261,7 @@ func (c *Controller) LastLook(slot *sessions.Slot) loop.Request {
 	return loop.Request{
 		Agent:  seen.Name,
 		Derive: func(decide func(team.Event) error) { c.take(seen, decide) },
-		After:  func() { c.opts.Files.Took(seen) },
+		After:  func() { c.opts.Files.Confirm(seen) },
 	}
 }
 

@@ -285,7 +285,7 @@ func (p *DocumentFiles) takeIn(
 
 // took allows a file to be overwritten.
 func (p *DocumentFiles) took(seen crewdocs.Seen) {
-	p.files.Took(seen)
+	p.files.Confirm(seen)
 	p.decided(seen)
 	if f := p.file(seen.Name); !seen.FromSwap && f.seen == seen.Seq {
 		f.holds = seen.Sum

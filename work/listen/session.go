@@ -248,7 +248,7 @@ func (l *SessionListener) letGo() {
 		return
 	}
 	l.letting = true
-	l.e.loop.Go(func(ctx context.Context) { l.e.sessions.LetGo(ctx, l.m, l.s.ID, l.proc) })
+	l.e.loop.Go(func(ctx context.Context) { l.e.sessions.CloseInput(ctx, l.m, l.s.ID, l.proc) })
 }
 
 // hears calls note. Output belongs to the latest message that the session received, so no other

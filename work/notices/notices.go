@@ -74,13 +74,13 @@ func (c *Controller) NotifyPeople(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		changed := c.loop.Changed()
-		matters, records, now, err := c.look(ctx)
+		notices, records, now, err := c.look(ctx)
 		if err != nil {
 			return // the loop has ended
 		}
 		again, busy := now.Add(lookMax), 0
 		for _, t := range c.opts.Notices.Targets {
-			at := c.begin(ctx, t, receivers[t.Name], t.Plan(records[t.Name], matters, c.started, now), now, results)
+			at := c.begin(ctx, t, receivers[t.Name], t.Plan(records[t.Name], notices, c.started, now), now, results)
 			again = table.Earliest(again, at)
 			if receivers[t.Name].busy {
 				busy++
@@ -114,17 +114,17 @@ func (c *Controller) NotifyPeople(ctx context.Context) {
 }
 
 // look reads the team.
-func (c *Controller) look(ctx context.Context) (matters []notice.Matter, records map[string]notice.Record, now time.Time, err error) {
+func (c *Controller) look(ctx context.Context) (notices []notice.Notice, records map[string]notice.Record, now time.Time, err error) {
 	err = c.loop.View(ctx, func(t *team.Team) {
 		now = c.loop.Now()
-		matters, records = Matters(t, now), maps.Clone(t.Notices)
+		notices, records = Due(t, now), maps.Clone(t.Notices)
 	})
 	if c.opts.Notices.Disk != nil {
 		if why := c.opts.Notices.Disk(); why != "" {
-			matters = append(matters, overDisk(why, now))
+			notices = append(notices, overDisk(why, now))
 		}
 	}
-	return matters, records, now, err
+	return notices, records, now, err
 }
 
 // begin sends what is due for a target, and returns when to look again; zero: after a change.
@@ -134,18 +134,18 @@ func (c *Controller) begin(ctx context.Context, t notice.Target, is *receiver, p
 	switch {
 	case is.busy:
 		return time.Time{}
-	case len(plan.Matters) == 0:
+	case len(plan.Notices) == 0:
 		return plan.Again
 	case is.retryAt.After(now):
 		return is.retryAt
 	}
 	is.busy = true
 	c.loop.Go(func(context.Context) {
-		failed := c.opts.Notices.Send(ctx, t.Name, plan.Matters, len(plan.More))
+		failed := c.opts.Notices.Send(ctx, t.Name, plan.Notices, len(plan.More))
 		if ctx.Err() != nil {
 			return // the next daemon sends it
 		}
-		sent := notice.Sent{Target: t.Name, Matters: plan.Marks(), Counted: len(plan.More), Began: c.started, Failure: failed}
+		sent := notice.Sent{Target: t.Name, Notices: plan.Marks(), Counted: len(plan.More), Began: c.started, Failure: failed}
 		if _, err := c.loop.Submit(ctx, byNotices, "", sent); err != nil && failed == nil {
 			c.log.Warn("a notice was delivered, but that could not be journaled; it may be sent again", "target", t.Name, "error", err)
 		}

@@ -21,20 +21,20 @@ func (c *Controller) NoticeTargets(ctx context.Context) ([]view.NoticeTarget, er
 	if c.opts.Notices == nil {
 		return shown, nil
 	}
-	matters, records, now, err := c.look(ctx)
+	notices, records, now, err := c.look(ctx)
 	if err != nil {
 		return shown, err
 	}
 	for _, t := range c.opts.Notices.Targets {
-		shown = append(shown, c.target(t, records[t.Name], matters, now))
+		shown = append(shown, c.target(t, records[t.Name], notices, now))
 	}
 	return shown, nil
 }
 
-func (c *Controller) target(t notice.Target, r notice.Record, matters []notice.Matter, now time.Time) view.NoticeTarget {
+func (c *Controller) target(t notice.Target, r notice.Record, notices []notice.Notice, now time.Time) view.NoticeTarget {
 	v := view.NoticeTarget{
 		Name: t.Name, Kind: c.opts.Notices.Kinds[t.Name], Events: []string{}, PerHour: t.PerHour, State: string(r.State()),
-		Waiting: t.Waiting(r, matters, c.started, now),
+		Waiting: t.Waiting(r, notices, c.started, now),
 	}
 	for _, e := range t.Events {
 		v.Events = append(v.Events, string(e))
@@ -98,14 +98,14 @@ func (c *Controller) TestNotice(ctx context.Context, by change.Actor, name strin
 
 func (c *Controller) test(ctx context.Context, by change.Actor, name string) (view.NoticeTest, error) {
 	is := view.NoticeTest{Target: name, Kind: c.opts.Notices.Kinds[name]}
-	m := notice.Matter{
+	m := notice.Notice{
 		Event: notice.Test, Cause: "test", Why: "a person sent this test notice: this target works",
 		Page: view.PageLink("inbox"),
 	}
 	if err := c.loop.View(ctx, func(*team.Team) { m.Since = c.loop.Now() }); err != nil {
 		return is, err
 	}
-	failed := c.opts.Notices.Send(ctx, name, []notice.Matter{m}, 0)
+	failed := c.opts.Notices.Send(ctx, name, []notice.Notice{m}, 0)
 	if is.Delivered = failed == nil; failed != nil {
 		is.Cause, is.WayOut = failed.Cause, failed.WayOut
 	}
@@ -113,6 +113,6 @@ func (c *Controller) test(ctx context.Context, by change.Actor, name string) (vi
 		return is, err
 	}
 	_, err := c.loop.Submit(ctx, by, "",
-		notice.Sent{Target: name, Matters: notice.Plan{Matters: []notice.Matter{m}}.Marks(), Began: c.started, Failure: failed})
+		notice.Sent{Target: name, Notices: notice.Plan{Notices: []notice.Notice{m}}.Marks(), Began: c.started, Failure: failed})
 	return is, err
 }

@@ -66,7 +66,7 @@ func (d *desktop) seated() bool {
 }
 
 // Tell runs the program once.
-func (d *desktop) Tell(ctx context.Context, m Message) *notice.Failure {
+func (d *desktop) Send(ctx context.Context, m Message) *notice.Failure {
 	if !d.seated() {
 		return &notice.Failure{
 			Cause:  "there is no graphical session here: neither DISPLAY nor WAYLAND_DISPLAY is set",

@@ -34,7 +34,7 @@ func TestDesktop(t *testing.T) {
 	t.Setenv("SOME_KEY", "hunter2")
 	m := asked(1)
 	m.Listed[0].Workflow, m.Listed[0].Why = "<b>re&lease</b>", "--icon=x"
-	if failed := newDesktop().Tell(t.Context(), m); failed != nil {
+	if failed := newDesktop().Send(t.Context(), m); failed != nil {
 		t.Fatal(failed)
 	}
 	b, err := os.ReadFile(said)
@@ -49,7 +49,7 @@ func TestDesktop(t *testing.T) {
 
 // The notice of an agent's question points to the inbox.
 func TestDesktopOfAgents(t *testing.T) {
-	words := newDesktop().words(Message{Listed: []notice.Matter{{
+	words := newDesktop().words(Message{Listed: []notice.Notice{{
 		Event: notice.NeedsYou, Kind: "permission", Agent: "coder",
 		Why: "coder asks for permission (q7)",
 	}}})
@@ -62,10 +62,10 @@ func TestDesktopOfAgents(t *testing.T) {
 // Each failure to reach a screen says what is needed, and whether to retry.
 func TestNoDesktop(t *testing.T) {
 	screen(t, "echo hunter2 >&2; exit 3")
-	failing := newDesktop().Tell(t.Context(), asked(1))
-	noScreen := (&desktop{system: "linux", lookup: func(string) string { return "" }}).Tell(t.Context(), asked(1))
+	failing := newDesktop().Send(t.Context(), asked(1))
+	noScreen := (&desktop{system: "linux", lookup: func(string) string { return "" }}).Send(t.Context(), asked(1))
 	t.Setenv("PATH", t.TempDir())
-	noProgram := newDesktop().Tell(t.Context(), asked(1))
+	noProgram := newDesktop().Send(t.Context(), asked(1))
 	for _, c := range []struct {
 		why   *notice.Failure
 		want  string
@@ -87,7 +87,7 @@ func TestDesktopHangs(t *testing.T) {
 	said := screen(t, "exec sleep 1000")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan *notice.Failure, 1)
-	go func() { done <- newDesktop().Tell(ctx, asked(1)) }()
+	go func() { done <- newDesktop().Send(ctx, asked(1)) }()
 	wait.Until(t, "it was started", func() bool {
 		b, err := os.ReadFile(said)
 		return err == nil && strings.Contains(string(b), "DISPLAY")

@@ -21,18 +21,18 @@ const (
 
 // Message is what one delivery tells.
 type Message struct {
-	Listed []notice.Matter // at least one
-	More   int             // further matters, which are only counted
+	Listed []notice.Notice // at least one
+	More   int             // further notices, which are only counted
 	Base   string          // the address of Mission Control, for links; it ends with a slash
 }
 
 // Way is a way to reach a person.
-type Way interface {
+type Sender interface {
 	// Kind names it for people: desktop, the scheme of its address, or the host of a webhook.
 	Kind() string
 	// Tell tries once. The texts of its failure are fixed and hold nothing from the address or from a server.
-	Tell(ctx context.Context, m Message) *notice.Failure
-	// Each says that it is read by a program, which gets a message for each matter.
+	Send(ctx context.Context, m Message) *notice.Failure
+	// Each says that it is read by a program, which gets a message for each notice.
 	Each() bool
 }
 
@@ -44,7 +44,7 @@ var errAddress = errors.New("is not an address for notices: use \"desktop\", an 
 	"or one of a service, such as ntfy://ntfy.sh/TOPIC, slack://, discord://, telegram:// or smtp://")
 
 // Open makes the way to an address. Its error does not hold the address.
-func Open(address string) (Way, error) {
+func Open(address string) (Sender, error) {
 	if address == Desktop {
 		return newDesktop(), nil
 	}
@@ -65,16 +65,16 @@ func Open(address string) (Way, error) {
 	return s, nil
 }
 
-// Link is the address of the page that shows a matter. Opening it changes nothing.
-func Link(base string, m *notice.Matter) string {
+// Link is the address of the page that shows a notice. Opening it changes nothing.
+func Link(base string, m *notice.Notice) string {
 	if base == "" {
 		return ""
 	}
 	return base + m.Page
 }
 
-// Headline says in a few words what a matter is.
-func headline(m *notice.Matter) string {
+// Headline says in a few words what a notice is.
+func headline(m *notice.Notice) string {
 	who := cmp.Or(m.Agent, m.Workflow, m.Run)
 	job := "run " + m.Run
 	if m.Title != "" {
@@ -113,7 +113,7 @@ func (m Message) title() string {
 // bodyMax is the length of a body in bytes. Discord takes 2,000 characters, Telegram 4,096 bytes.
 const bodyMax = 1900
 
-// body is the text below the title: a line for each matter, and its link in a line of its own. What does not fit is
+// body is the text below the title: a line for each notice, and its link in a line of its own. What does not fit is
 // counted.
 func (m Message) body() string {
 	var b strings.Builder
@@ -135,7 +135,7 @@ func (m Message) body() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (m Message) entry(one *notice.Matter) string {
+func (m Message) entry(one *notice.Notice) string {
 	text := plain(one.Why, wordsMax)
 	if len(m.Listed)+m.More > 1 {
 		text = "\u2022 " + plain(headline(one), wordsMax) + ": " + text

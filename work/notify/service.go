@@ -105,7 +105,7 @@ type answer struct {
 }
 
 // Tell starts a process that sends the message, and waits for it.
-func (s *service) Tell(ctx context.Context, m Message) *notice.Failure {
+func (s *service) Send(ctx context.Context, m Message) *notice.Failure {
 	self, err := s.self()
 	if err != nil {
 		return &notice.Failure{Cause: "the program of Fairlead is not known", WayOut: "start Fairlead by its full path"}

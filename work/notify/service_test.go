@@ -17,7 +17,7 @@ import (
 
 // hostile is a message whose texts try all that services would render.
 func hostile() Message {
-	return Message{Base: "http://127.0.0.1:7466/", More: 3, Listed: []notice.Matter{
+	return Message{Base: "http://127.0.0.1:7466/", More: 3, Listed: []notice.Notice{
 		{
 			Event: notice.NeedsYou, Agent: "co_der", Why: "<!channel> <@U123> @everyone @here *b* [x](https://evil.example) &amp;",
 			Page: "#/inbox/q1",
@@ -29,7 +29,7 @@ func hostile() Message {
 	}}
 }
 
-func open1(t *testing.T, address string) Way {
+func open1(t *testing.T, address string) Sender {
 	t.Helper()
 	way, err := Open(address)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestServicesOnTheInternet(t *testing.T) {
 	} {
 		t.Run(c.host, func(t *testing.T) {
 			net := online(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.answer) })
-			if failed := open1(t, c.address).Tell(t.Context(), hostile()); failed != nil {
+			if failed := open1(t, c.address).Send(t.Context(), hostile()); failed != nil {
 				t.Fatalf("%v; came: %+v", failed, net.all())
 			}
 			came := net.all()
@@ -151,7 +151,7 @@ func TestMatrix(t *testing.T) {
 	if came := net.all(); len(came) != 0 {
 		t.Fatalf("to read the address, the network was used: %+v", came)
 	}
-	if failed := way.Tell(t.Context(), hostile()); failed != nil {
+	if failed := way.Send(t.Context(), hostile()); failed != nil {
 		t.Fatalf("%v: %+v", failed, net.all())
 	}
 	came := net.all()
@@ -159,7 +159,7 @@ func TestMatrix(t *testing.T) {
 		t.Errorf("%+v", came)
 	}
 	net.answer = status(403, "")
-	if failed := way.Tell(t.Context(), asked(1)); failed == nil || failed.Cause != "it answers 403" {
+	if failed := way.Send(t.Context(), asked(1)); failed == nil || failed.Cause != "it answers 403" {
 		t.Errorf("%+v", failed)
 	}
 }
@@ -180,7 +180,7 @@ func TestOwnServers(t *testing.T) {
 		{"gotify://" + host + "/Aaaaaaaaaaaaaaa?disabletls=yes", "/message"},
 		{"mattermost://" + host + "/" + token + "?disabletls=yes", "/hooks/" + token},
 	} {
-		if failed := open1(t, c.address).Tell(t.Context(), hostile()); failed != nil {
+		if failed := open1(t, c.address).Send(t.Context(), hostile()); failed != nil {
 			t.Errorf("%s: %v", c.path, failed)
 			continue
 		}
@@ -201,7 +201,7 @@ func TestOwnServers(t *testing.T) {
 func TestMail(t *testing.T) {
 	server, mail := postOffice(t, "250 ok")
 	address := "smtp://" + server + "/?from=fairlead@example.org&to=ann@example.org&starttls=no&auth=none"
-	if failed := open1(t, address).Tell(t.Context(), hostile()); failed != nil {
+	if failed := open1(t, address).Send(t.Context(), hostile()); failed != nil {
 		t.Fatal(failed)
 	}
 	text := wait.For(t, "a mail", mail)
@@ -213,7 +213,7 @@ func TestMail(t *testing.T) {
 	}
 	m := asked(1)
 	m.Listed[0].Workflow = "Grüße"
-	if failed := open1(t, address).Tell(t.Context(), m); failed != nil {
+	if failed := open1(t, address).Send(t.Context(), m); failed != nil {
 		t.Fatal(failed)
 	}
 	text = wait.For(t, "a mail", mail)
@@ -256,7 +256,7 @@ func TestServiceFailures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			net := online(t, c.answer)
-			failed := open1(t, c.address).Tell(t.Context(), asked(1))
+			failed := open1(t, c.address).Send(t.Context(), asked(1))
 			if failed == nil || failed.Cause != c.want && !strings.HasPrefix(failed.Cause, c.want) || failed.Again != c.again {
 				t.Fatalf("%+v", failed)
 			}
@@ -288,7 +288,7 @@ func TestServiceHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan *notice.Failure, 1)
 	way := open1(t, "telegram://110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1@telegram?chats=42")
-	go func() { done <- way.Tell(ctx, asked(1)) }()
+	go func() { done <- way.Send(ctx, asked(1)) }()
 	wait.For(t, "the request", reached)
 	cancel()
 	if failed := wait.For(t, "the end of the try", done); failed == nil || !failed.Again {

@@ -43,12 +43,12 @@ func FuzzWords(f *testing.F) {
 	f.Add("<b>&amp;</b>", "--urgency=critical", "-x", "\x1b]0;x\x07", "@everyone <!channel> <@U1> [x](https://evil.example)")
 	f.Add("\u202e\u2066", "\" & (do shell script \"true\") & \"", "r\x001", "\xff\xfe", "**b** _i_ `c` ~~s~~ ||spoiler|| #general")
 	f.Fuzz(func(t *testing.T, workflow, why, run, step, title string) {
-		one := notice.Matter{
+		one := notice.Notice{
 			Event: notice.NeedsYou, Kind: "step", Workflow: workflow, Why: why, Run: run, Step: step, Title: title,
 			Page: "#/inbox",
 		}
 		for n := range 12 {
-			m := Message{Base: "http://127.0.0.1:7466/", Listed: slices.Repeat([]notice.Matter{one}, n+1), More: n}
+			m := Message{Base: "http://127.0.0.1:7466/", Listed: slices.Repeat([]notice.Notice{one}, n+1), More: n}
 			bare := strings.ReplaceAll(strings.ReplaceAll(m.body(), "http://127.0.0.1:7466/#/inbox", ""), "\n", " ")
 			for _, text := range []string{m.title(), bare} {
 				if strings.ContainsAny(text, "<>&@#*_~`|[]\\") || strings.Contains(text, "://") || !utf8.ValidString(text) ||

@@ -86,7 +86,7 @@ type posted struct {
 	Event           string    `json:"event"`
 	Title           string    `json:"title,omitempty"` // of a task
 	Link            string    `json:"link,omitempty"`
-	More            int       `json:"more,omitempty"` // further matters, which are only counted
+	More            int       `json:"more,omitempty"` // further notices, which are only counted
 }
 
 func postedOf(m Message) posted {
@@ -101,7 +101,7 @@ func postedOf(m Message) posted {
 }
 
 // Tell posts once.
-func (w *webhook) Tell(ctx context.Context, m Message) *notice.Failure {
+func (w *webhook) Send(ctx context.Context, m Message) *notice.Failure {
 	ctx, cancel := context.WithTimeout(ctx, tryMax)
 	defer cancel()
 	body := encode.JSON(postedOf(m))
@@ -116,7 +116,7 @@ func (w *webhook) Tell(ctx context.Context, m Message) *notice.Failure {
 		return unreached(err)
 	}
 	defer res.Body.Close()
-	_, _ = io.CopyN(io.Discard, res.Body, answerBytesMax) // the content does not matter
+	_, _ = io.CopyN(io.Discard, res.Body, answerBytesMax) // the content does not notice
 	return verdict(res.StatusCode, res.Header.Get("Retry-After"))
 }
 

@@ -54,7 +54,7 @@ func TestPost(t *testing.T) {
 	base, got := host(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	m := asked(1)
 	m.Listed[0].Why = "it \x1b[2J waits"
-	if failed := hook(t, strings.Replace(base, "http://", "http://ann:pw@", 1)+"/"+token).Tell(t.Context(), m); failed != nil {
+	if failed := hook(t, strings.Replace(base, "http://", "http://ann:pw@", 1)+"/"+token).Send(t.Context(), m); failed != nil {
 		t.Error(failed)
 	}
 	p := <-got
@@ -66,10 +66,10 @@ func TestPost(t *testing.T) {
 		t.Errorf("posted %s", p.body)
 	}
 	m = Message{
-		Listed: []notice.Matter{{Event: notice.GaveUp, Agent: "coder", Since: noon, Why: "coder failed too often"}},
+		Listed: []notice.Notice{{Event: notice.GaveUp, Agent: "coder", Since: noon, Why: "coder failed too often"}},
 		Base:   "http://h/",
 	}
-	if failed := hook(t, base+"/x").Tell(t.Context(), m); failed != nil {
+	if failed := hook(t, base+"/x").Send(t.Context(), m); failed != nil {
 		t.Error(failed)
 	}
 	if p := <-got; !strings.HasPrefix(p.body, `{"kind":"gave_up","run_id":"",`) || !strings.Contains(p.body, `"event":"gave_up"`) {
@@ -84,7 +84,7 @@ func TestVerdicts(t *testing.T) {
 		503: true,
 	} {
 		base, _ := host(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); fmt.Fprint(w, "no, "+token) })
-		why := hook(t, base+"/"+token).Tell(t.Context(), asked(1))
+		why := hook(t, base+"/"+token).Send(t.Context(), asked(1))
 		if why == nil || why.Again != again || !strings.Contains(why.Cause, fmt.Sprint(code)) || strings.Contains(why.Error(), token) {
 			t.Errorf("%d: %+v", code, why)
 		}
@@ -115,7 +115,7 @@ func TestRedirects(t *testing.T) {
 					w.WriteHeader(c.code)
 				}
 			})
-			err := hook(t, base+"/"+token).Tell(t.Context(), asked(1))
+			err := hook(t, base+"/"+token).Send(t.Context(), asked(1))
 			if c.want == "" && err != nil ||
 				c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), token)) {
 				t.Errorf("%v, want %q", err, c.want)
@@ -155,7 +155,7 @@ func TestHostileHosts(t *testing.T) {
 		{"no TLS", "https", "it does not speak TLS there", func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 400 "+token+"\r\n\r\n") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := hook(t, c.scheme+"://"+listen(t, c.serve)+"/"+token).Tell(t.Context(), asked(1))
+			err := hook(t, c.scheme+"://"+listen(t, c.serve)+"/"+token).Send(t.Context(), asked(1))
 			if c.want == "" && err != nil ||
 				c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), token)) {
 				t.Errorf("%v, want %q", err, c.want)
@@ -223,7 +223,7 @@ func TestUnreached(t *testing.T) {
 		{t.Context(), tls.URL + "/" + token, "its certificate is not one", false},
 		{late, "http://" + closed + "/" + token, "it did not answer within 10s", true},
 	} {
-		why := hook(t, c.address).Tell(c.ctx, asked(1))
+		why := hook(t, c.address).Send(c.ctx, asked(1))
 		if why == nil || !strings.Contains(why.Cause, c.want) || why.Again != c.again || strings.Contains(why.Error(), token) {
 			t.Errorf("%v, want %s", why, c.want)
 		}

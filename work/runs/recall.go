@@ -49,8 +49,8 @@ func (c *Controller) RecallRun(ctx context.Context, by change.Actor, id string) 
 
 // archivedRun reads a run from the journal as it was when it was archived. Away in its note is the host that has its files since then;
 // empty: no other host can lead. It reads the whole journal: the case is rare, and the time is that of a start without a snapshot.
-func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunNote, error) {
-	var note team.RunNote
+func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunMeta, error) {
+	var note team.RunMeta
 	past, key := c.loop.NewTeam(), "run/"+id
 	var r *workflow.Run
 	var moved team.FolderMove // since it was archived

@@ -385,7 +385,7 @@ func (c *Controller) importRun(ctx context.Context, by change.Actor, id, repo st
 	// file must not decide where Fairlead writes.
 	dir := filepath.Dir(path)
 	found.RepoDir, found.ReportsDir, found.ManualInputsDir = repo, filepath.Join(dir, "reports"), filepath.Join(dir, "manual_inputs")
-	pen.files.Took(seen)
+	pen.files.Confirm(seen)
 	pen.taken = seen.Seq
 	if err := c.loop.View(ctx, func(*team.Team) {
 		pen.m = c.RunMember(id)

@@ -129,7 +129,7 @@ func (p *statePen) put(ctx context.Context, is *stateNow) error {
 			}
 			continue
 		}
-		p.files.Took(found.Seen)
+		p.files.Confirm(found.Seen)
 		if p.begun = true; found.Seen.Sum == file.SumOf(content) {
 			return nil // it is as the last process has left it
 		}

@@ -136,7 +136,7 @@ func (p *statePen) takeEdit(ctx context.Context, by change.Actor) (taken bool, e
 	if err != nil {
 		return false, err
 	}
-	p.files.Took(seen) // its content is in the journal; what is written over it after this is kept aside
+	p.files.Confirm(seen) // its content is in the journal; what is written over it after this is kept aside
 	p.begun, p.taken = true, seen.Seq
 	p.e.log.Info("run_state.json was edited by a person or another program; the edit is taken in", "run", p.m.id)
 	p.say("taken in, by the resume of " + time.Now().UTC().Format(time.RFC3339))

@@ -10,9 +10,9 @@ import (
 // A task that waits to land names the tasks that land on its branch before it, in their order, and no others.
 func TestLandsAfter(t *testing.T) {
 	t.Parallel()
-	state := &team.Team{Notes: map[string]team.RunNote{}}
+	state := &team.Team{Notes: map[string]team.RunMeta{}}
 	for id, branch := range map[string]string{"T1": "main", "T2": "next", "T3": "main", "T4": "main", "T5": "next", "T6": ""} {
-		state.Notes[id] = team.RunNote{Settings: team.RunSettings{OneAtATime: map[string]string{task.StepLand: branch}}}
+		state.Notes[id] = team.RunMeta{Settings: team.RunSettings{OneAtATime: map[string]string{task.StepLand: branch}}}
 	}
 	state.Pool.Sessions = map[string]*team.Session{
 		"T1/land":  {For: team.ForStep("T1", task.StepLand)},

@@ -79,7 +79,7 @@ type Files interface {
 	Deliver(to func(agentstate.Seen))
 	Add(agent, folder string) error
 	Read(agent string) (agentstate.Seen, error)
-	Took(agentstate.Seen)
+	Confirm(agentstate.Seen)
 	Write(ctx context.Context, agent string, content []byte, newest uint64, isOurs func(file.Sum) bool) error
 }
 
@@ -94,7 +94,7 @@ type SessionSockets interface {
 type Documents interface {
 	Make() error
 	Begin(to func(crewdocs.Seen)) error
-	Took(crewdocs.Seen)
+	Confirm(crewdocs.Seen)
 	PutAside(seen crewdocs.Seen, why string) (string, error)
 	Write(ctx context.Context, name string, content []byte, newest uint64, isOurs func(file.Sum) bool) error
 }
@@ -138,5 +138,5 @@ type Notices struct {
 	Look chan struct{} // a value makes Fairlead look again before anything else changes
 
 	// Send delivers one message and tries once. It is called outside of the loop.
-	Send func(ctx context.Context, target string, listed []notice.Matter, more int) *notice.Failure
+	Send func(ctx context.Context, target string, listed []notice.Notice, more int) *notice.Failure
 }

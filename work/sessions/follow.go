@@ -58,9 +58,9 @@ func DeniedOf(s *team.Session) string {
 	return text
 }
 
-// LetGo closes the input of a session that has no more to do. Some programs ignore the end of their
+// CloseInput closes the input of a session that has no more to do. Some programs ignore the end of their
 // input, so a program that stays is ended after its grace.
-func (c *Controller) LetGo(ctx context.Context, m *Slot, id string, proc seam.Process) {
+func (c *Controller) CloseInput(ctx context.Context, m *Slot, id string, proc seam.Process) {
 	c.closeInput(ctx, m, id, proc, m.Conf.Grace)
 }
 

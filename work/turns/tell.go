@@ -186,7 +186,7 @@ func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.S
 		return
 	case proc == nil, errors.Is(err, sessions.ErrNotAsked): // the action is no longer due
 	case errors.Is(err, driver.ErrNoInput):
-		c.sessions.LetGo(ctx, m, s.ID, proc) // the next session receives the action
+		c.sessions.CloseInput(ctx, m, s.ID, proc) // the next session receives the action
 	default:
 		c.log.Error("an action could not be delivered to an agent; Fairlead tries again", "session", s.ID, "action", plan.todo.Key, "error",
 			err)

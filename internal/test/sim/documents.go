@@ -184,7 +184,7 @@ func (c *documentFiles) at(seen crewdocs.Seen) (at string, l *documentVersion) {
 }
 
 // Took allows a version to be overwritten, so its content must be in the journal by now.
-func (c *documentFiles) Took(seen crewdocs.Seen) {
+func (c *documentFiles) Confirm(seen crewdocs.Seen) {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	if c.l.dead {

@@ -185,7 +185,7 @@ func (e *stateFiles) deliver() {
 }
 
 // Took records that an observation is in the journal.
-func (e *stateFiles) Took(seen agentstate.Seen) {
+func (e *stateFiles) Confirm(seen agentstate.Seen) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	if e.l.dead {

@@ -261,7 +261,7 @@ func (s *Server) Newest(entity string) uint64 {
 // noticesOf returns the targets of a configuration. The one named lost cannot be reached;
 // deliveries to the others succeed.
 func noticesOf(conf *config.Config) *seam.Notices {
-	n := &seam.Notices{Kinds: map[string]string{}, Send: func(_ context.Context, target string, _ []notice.Matter, _ int) *notice.Failure {
+	n := &seam.Notices{Kinds: map[string]string{}, Send: func(_ context.Context, target string, _ []notice.Notice, _ int) *notice.Failure {
 		if target == "lost" {
 			return &notice.Failure{Cause: "connection refused", WayOut: "see that the host can be reached from here", Again: true}
 		}

@@ -32,13 +32,13 @@ func (e *engines) mirror(ctx context.Context, path string) {
 		if server == nil || !stream {
 			continue
 		}
-		err := e.sound(ctx, path)
+		err := e.verify(ctx, path)
 		var j journal.Journal
 		if err == nil {
 			j, err = e.opened(server.Open(ctx, path, func(error) {}))
 		}
 		if err == nil {
-			e.care(ctx, server, j)
+			e.verifyCopies(ctx, server, j)
 			err = j.Close()
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {
@@ -48,9 +48,9 @@ func (e *engines) mirror(ctx context.Context, path string) {
 	}
 }
 
-// sound looks once in a process whether the mirror of this host is what was stored. If it is not, it is put aside, and the
+// verify looks once in a process whether the mirror of this host is what was stored. If it is not, it is put aside, and the
 // stream gives it anew: nothing of a damaged one is read.
-func (e *engines) sound(ctx context.Context, path string) error {
+func (e *engines) verify(ctx context.Context, path string) error {
 	e.mu.Lock()
 	looked := e.looked
 	e.mu.Unlock()
@@ -89,9 +89,9 @@ type leadServer interface {
 	Others() []string
 }
 
-// care compares the copy of this host's server with the mirror, at once and once a day until ctx ends, and has a damaged one
+// verifyCopies compares the copy of this host's server with the mirror, at once and once a day until ctx ends, and has a damaged one
 // fetched anew. If one of them cannot be read it returns after a while, so that the mirror is looked at and opened again.
-func (e *engines) care(ctx context.Context, server copyServer, mirror journal.Journal) {
+func (e *engines) verifyCopies(ctx context.Context, server copyServer, mirror journal.Journal) {
 	for ctx.Err() == nil {
 		damaged, unread, again := e.compare(ctx, server, mirror)
 		switch {
@@ -112,9 +112,9 @@ func (e *engines) care(ctx context.Context, server copyServer, mirror journal.Jo
 	}
 }
 
-// beginCare begins careLeading, if this host has claimed the lead. Call end before the journal is closed: a reload opens another one.
+// beginVerifying begins verifyLeading, if this host has claimed the lead. Call end before the journal is closed: a reload opens another one.
 // cannot says why another host cannot lead now; empty: it can.
-func (e *engines) beginCare(mirror journal.Journal, cannot func(leads *engine.Lead, name string) unfit) (end func() error) {
+func (e *engines) beginVerifying(mirror journal.Journal, cannot func(leads *engine.Lead, name string) unfit) (end func() error) {
 	e.mu.Lock()
 	leads, server, term := e.leads.Load(), e.server, e.term
 	e.mu.Unlock()
@@ -129,13 +129,13 @@ func (e *engines) beginCare(mirror journal.Journal, cannot func(leads *engine.Le
 		}
 		return "", leads.Give(ctx, name)
 	}
-	go func() { defer close(ended); e.careLeading(ctx, server, mirror, give) }()
+	go func() { defer close(ended); e.verifyLeading(ctx, server, mirror, give) }()
 	return func() error { stop(); <-ended; return nil }
 }
 
-// careLeading is care for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that can lead,
+// verifyLeading is verifyCopies for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that can lead,
 // and repairs it as a host.
-func (e *engines) careLeading(ctx context.Context, server leadServer, mirror journal.Journal, give func(name string) (unfit, error)) {
+func (e *engines) verifyLeading(ctx context.Context, server leadServer, mirror journal.Journal, give func(name string) (unfit, error)) {
 	for ctx.Err() == nil {
 		damaged, unread, again := e.compare(ctx, server, mirror)
 		if again == 0 {

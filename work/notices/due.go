@@ -14,9 +14,9 @@ import (
 
 const limitLeast = 5 * time.Minute // a shorter wait for a provider is over before a person has looked
 
-// Matters derives everything that there is to tell at a time.
-func Matters(t *team.Team, now time.Time) []notice.Matter {
-	var all []notice.Matter
+// Due derives everything that there is to tell at a time.
+func Due(t *team.Team, now time.Time) []notice.Notice {
+	var all []notice.Notice
 	for _, id := range t.RunIDs() {
 		all = append(all, ofRun(t, id, now)...)
 	}
@@ -30,19 +30,19 @@ func Matters(t *team.Team, now time.Time) []notice.Matter {
 			continue
 		}
 		if !a.Control.GaveUp.IsZero() {
-			all = append(all, notice.Matter{
+			all = append(all, notice.Notice{
 				Event: notice.GaveUp, Cause: "agent/" + name, Since: a.Control.GaveUp, Agent: name,
 				Why: name + " failed too often and is not started again", Page: view.PageLink("agents", name, "evidence"),
 			})
 		}
 		if a.Control.Overwritten() {
-			all = append(all, notice.Matter{
+			all = append(all, notice.Notice{
 				Event: notice.NeedsYou, Cause: "agent/" + name, Since: a.Control.Desired.At, Agent: name,
 				Why: "the loop of " + name + " keeps writing over an order", Page: view.PageLink("agents", name, "evidence"),
 			})
 		}
 		if l := a.Limited; a.Waits() && now.Before(l.Until) && l.Until.Sub(l.Since) >= limitLeast {
-			all = append(all, notice.Matter{
+			all = append(all, notice.Notice{
 				Event: notice.LimitReached, Cause: "provider/" + name, Since: l.Since, Agent: name,
 				Why:  "the provider of " + name + " is rate limited until " + l.Until.UTC().Format("2006-01-02 15:04Z"),
 				Page: view.PageLink("agents", name, "evidence"),
@@ -63,25 +63,25 @@ func Matters(t *team.Team, now time.Time) []notice.Matter {
 }
 
 // overLimit is a daily limit of the configuration. It is told once a day; the text changes with what was used.
-func overLimit(limit, whose string, now time.Time) notice.Matter {
-	return notice.Matter{
+func overLimit(limit, whose string, now time.Time) notice.Notice {
+	return notice.Notice{
 		Event: notice.LimitReached, Cause: "limit/" + whose, Since: now.UTC().Truncate(24 * time.Hour),
 		Why: "the limit " + limit + " is reached: no session starts until the next day (UTC)", Page: view.PageLink("usage"),
 	}
 }
 
 // overDisk is the disk budget of the configuration. It is told once a day, as the other limits are.
-func overDisk(why string, now time.Time) notice.Matter {
-	return notice.Matter{
+func overDisk(why string, now time.Time) notice.Notice {
+	return notice.Notice{
 		Event: notice.LimitReached, Cause: "limit/disk", Since: now.UTC().Truncate(24 * time.Hour), Why: why,
 		Page: view.PageLink("agents"),
 	}
 }
 
-func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
+func ofRun(t *team.Team, id string, now time.Time) []notice.Notice {
 	r := t.Runs[id]
-	about := notice.Matter{Run: id, Workflow: r.Plan.Name, Page: view.PageLink("runs", id)}
-	var all []notice.Matter
+	about := notice.Notice{Run: id, Workflow: r.Plan.Name, Page: view.PageLink("runs", id)}
+	var all []notice.Notice
 	if w := t.Notes[id].Warned; w.Day != "" && now.Sub(w.At) <= notice.AgeMax {
 		m := about
 		m.Event, m.Cause, m.Since, m.Past, m.Why = notice.LimitReached, "limit/run/"+id, w.At, true, view.WarnedWords(w)
@@ -114,7 +114,7 @@ func ofRun(t *team.Team, id string, now time.Time) []notice.Matter {
 }
 
 // ended is a run that completed or failed. A failed task that a person can help on is one that needs you.
-func ended(t *team.Team, r *workflow.Run, m notice.Matter, now time.Time) []notice.Matter {
+func ended(t *team.Team, r *workflow.Run, m notice.Notice, now time.Time) []notice.Notice {
 	if now.Sub(r.UpdatedAt) > notice.AgeMax {
 		return nil
 	}
@@ -135,20 +135,20 @@ func ended(t *team.Team, r *workflow.Run, m notice.Matter, now time.Time) []noti
 		m.Title, m.Page, word = title, view.PageLink("tasks", m.Run), "task "+m.Run
 	}
 	if m.Why = word + " is done"; failed == "" {
-		return []notice.Matter{m}
+		return []notice.Notice{m}
 	}
 	m.Event, m.Step, m.Why = notice.RunFailed, failed, word+" failed in step "+failed
 	if !isTask {
-		return []notice.Matter{m}
+		return []notice.Notice{m}
 	}
 	if m.Event = notice.TaskFailed; runs.NeedsRoom(failed) {
 		m.Event, m.Past, m.Kind, m.Why = notice.NeedsYou, false, "step", "task "+m.Run+" cannot land without you"
 	}
-	return []notice.Matter{m}
+	return []notice.Notice{m}
 }
 
-func ofQuestion(q *question.Question) notice.Matter {
-	m := notice.Matter{
+func ofQuestion(q *question.Question) notice.Notice {
+	m := notice.Notice{
 		Event: notice.NeedsYou, Cause: "question/" + q.ID, Since: q.AskedAt, Kind: string(q.Kind), Agent: q.Agent,
 		Page: view.PageLink("inbox", q.ID),
 	}

@@ -41,7 +41,7 @@ func TestCareOfAnUnreadableCopy(t *testing.T) {
 	e := &engines{log: slog.New(slog.DiscardHandler), looked: true}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		e.care(t.Context(), unreadable{}, j)
+		e.verifyCopies(t.Context(), unreadable{}, j)
 		if took := time.Since(began); took != repairAgain || e.looked {
 			t.Errorf("after %v, the mirror was looked at: %t", took, e.looked)
 		}
@@ -55,7 +55,7 @@ func TestCareEnds(t *testing.T) {
 	e := &engines{compared: time.Now(), term: t.Context()}
 	e.leads.Store(&engine.Lead{})
 	ended := make(chan error, 1)
-	end := e.beginCare(j, nil)
+	end := e.beginVerifying(j, nil)
 	go func() { ended <- end() }()
 	if err := wait.For(t, "its end", ended); err != nil {
 		t.Error(err)
@@ -73,8 +73,8 @@ func TestCareOfAClosedJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := &engines{compared: time.Now()}
-	e.care(t.Context(), nil, j)
-	e.careLeading(t.Context(), nil, j, nil)
+	e.verifyCopies(t.Context(), nil, j)
+	e.verifyLeading(t.Context(), nil, j, nil)
 	if _, _, again := e.compare(t.Context(), nil, j); again != 0 {
 		t.Errorf("it is looked at again after %v", again)
 	}
@@ -99,7 +99,7 @@ func TestLeadGoesToAHostThatCanLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, asked := time.Now(), []string{}
 		e := &engines{log: slog.New(slog.DiscardHandler)}
-		e.careLeading(t.Context(), damagedLeader{others: []string{"b", "c", "d"}}, j, func(name string) (unfit, error) {
+		e.verifyLeading(t.Context(), damagedLeader{others: []string{"b", "c", "d"}}, j, func(name string) (unfit, error) {
 			asked = append(asked, name)
 			switch {
 			case name == "b":
