@@ -112,7 +112,8 @@ func (e *engines) verifyCopies(ctx context.Context, server copyServer, mirror jo
 	}
 }
 
-// beginVerifying begins verifyLeading, if this host has claimed the lead. Call end before the journal is closed: a reload opens another one.
+// beginVerifying begins verifyLeading, if this host has claimed the lead.
+// Call end before the journal is closed: a reload opens another one.
 // cannot says why another host cannot lead now; empty: it can.
 func (e *engines) beginVerifying(mirror journal.Journal, cannot func(leads *engine.Lead, name string) unfit) (end func() error) {
 	e.mu.Lock()
@@ -133,8 +134,8 @@ func (e *engines) beginVerifying(mirror journal.Journal, cannot func(leads *engi
 	return func() error { stop(); <-ended; return nil }
 }
 
-// verifyLeading is verifyCopies for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that can lead,
-// and repairs it as a host.
+// verifyLeading is verifyCopies for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that can
+// lead, and repairs it as a host.
 func (e *engines) verifyLeading(ctx context.Context, server leadServer, mirror journal.Journal, give func(name string) (unfit, error)) {
 	for ctx.Err() == nil {
 		damaged, unread, again := e.compare(ctx, server, mirror)
