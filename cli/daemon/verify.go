@@ -134,8 +134,8 @@ func (e *engines) beginVerifying(mirror journal.Journal, cannot func(leads *engi
 	return func() error { stop(); <-ended; return nil }
 }
 
-// verifyLeading is verifyCopies for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that can
-// lead, and repairs it as a host.
+// verifyLeading is verifyCopies for a host that leads. If its copy or its mirror is damaged it hands the lead to another engine host that
+// can lead, and repairs it as a host.
 func (e *engines) verifyLeading(ctx context.Context, server leadServer, mirror journal.Journal, give func(name string) (unfit, error)) {
 	for ctx.Err() == nil {
 		damaged, unread, again := e.compare(ctx, server, mirror)
