@@ -46,7 +46,7 @@ func (c *Controller) stepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	what := &heard.Ended
 	if err := c.parts.Cluster.BringBack(ctx, s); ctx.Err() != nil {
 		return false
-	} else if err != nil && !heard.Lost {
+	} else if err != nil && !heard.Ended.Exit.Lost {
 		what.Outcome, what.Why = control.Failed, "what it has made is not here: "+err.Error()
 	}
 	if !c.parts.Runs.StepOver(ctx, m, s, run, workflow.StepID(step), what, heard.Said, kept) {

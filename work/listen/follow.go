@@ -20,7 +20,6 @@ import (
 // Heard is how a session ended, by its process, its driver and its output.
 type Heard struct {
 	Ended   team.SessionEnded
-	Lost    bool     // its process left no record of its end
 	Said    []string // the last lines of its output, if they explain a failure
 	Refused []string // for people: what it did without asking, and what it was denied
 }
@@ -95,7 +94,7 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 	if !ear.work.over(ctx, &what) {
 		return heard, false
 	}
-	heard.Ended, heard.Lost = what, exit.Lost
+	heard.Ended = what
 	heard.Refused = slices.DeleteFunc([]string{past, denied}, func(s string) bool { return s == "" })
 	return heard, true
 }
