@@ -342,8 +342,8 @@ type DispatchOutput struct {
 	ChangedAt time.Time `json:"changed_at"`
 }
 
-// DispatchTalk is one conversation in full.
-type DispatchTalk struct {
+// DispatchDialogue is one conversation in full.
+type DispatchDialogue struct {
 	DispatchConversation
 	Dialogue        string           `json:"dialogue" doc:"The text of dialogue.md: what was said, thought and done"`
 	DialogueLeftOut int64            `json:"dialogue_left_out" doc:"Bytes of its beginning that are not here"`

@@ -43,7 +43,7 @@ func (b *bubble) crashOnFolderWrite() {
 	b.engine.Dispatch.FolderState.Door = func(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (now dispatch.Dispatch,
 		err error,
 	) {
-		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = dispatchctl.ThroughDoor(f, by, in) })
+		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = dispatchctl.DecideInFolder(f, by, in) })
 		if dead != nil {
 			return now, dead
 		}

@@ -185,13 +185,15 @@ func TestFolderNames(t *testing.T) {
 
 // TestChosenFolders checks that the newest folders are watched, and those for which agents work.
 func TestChosenFolders(t *testing.T) {
-	p := &dispatchctl.FolderPen{E: dispatchctl.New(nil, seam.Options{Log: slogNone()}, nil), Known: map[string]*dispatchctl.PenFolder{}}
+	p := &dispatchctl.FolderWriter{
+		E: dispatchctl.New(nil, seam.Options{Log: slogNone()}, nil), Known: map[string]*dispatchctl.WrittenFolder{},
+	}
 	var paths []string
 	for i := range dispatchctl.FoldersMax + 50 {
 		paths = append(paths, fmt.Sprintf("/s/%03d", i))
 	}
 	old := paths[len(paths)-1]
-	p.Known[old] = &dispatchctl.PenFolder{Host: dispatch.Fairlead, Phase: dispatch.Working}
+	p.Known[old] = &dispatchctl.WrittenFolder{Host: dispatch.Fairlead, Phase: dispatch.Working}
 	chosen := p.Chosen(paths)
 	if len(chosen) != dispatchctl.FoldersMax+1 || !slices.Contains(chosen, old) || slices.Contains(chosen, paths[dispatchctl.FoldersMax]) {
 		t.Errorf("%d folders are chosen, the last is %s", len(chosen), chosen[len(chosen)-1])

@@ -130,7 +130,7 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 	well, failed := play(control.OK), play(control.Failed)
 	if slices.EqualFunc(well, failed, func(a, b view.PlanStep) bool { return a.Do == b.Do && a.Session == b.Session }) {
 		for i := range well {
-			well[i].Talk = eitherTalk(well[i].Talk, failed[i].Talk)
+			well[i].Talk = eitherConversation(well[i].Talk, failed[i].Talk)
 			if well[i].Why != failed[i].Why {
 				well[i].Why = "however it ended, " + was.Control.Current() + " is over"
 				if was.Session.ServesChannels() {

@@ -86,8 +86,8 @@ func TestDownNowCutsOff(t *testing.T) {
 }
 
 // planConversations lists a plan's statements about conversations, in order.
-func planConversations(plan view.Plan) []view.PlanTalk {
-	var found []view.PlanTalk
+func planConversations(plan view.Plan) []view.PlanConversation {
+	var found []view.PlanConversation
 	for _, line := range plan.Lines {
 		for _, step := range line.Steps {
 			if step.Talk != nil {
@@ -171,7 +171,7 @@ func loses(b *bubble) {
 // TestPlanKnowsTheAnswer checks that the plan uses a person's answer.
 func TestPlanKnowsTheAnswer(t *testing.T) {
 	t.Parallel()
-	for option, want := range map[string]view.PlanTalk{
+	for option, want := range map[string]view.PlanConversation{
 		view.GoOn: {Do: view.GoOn, ID: "talk-coder-1"},
 		view.Anew: {Do: view.Anew, Why: "a person decided so, for talk-coder-1"},
 	} {

@@ -124,12 +124,12 @@ func (k *knownNo) Error() string { return k.why.Error() }
 func (k *knownNo) Unwrap() error { return k.why }
 
 func (b *Bridge) once(ctx context.Context, ask func(context.Context, *sdk.ClientSession) error) error {
-	door, endpoint, err := b.door()
+	transport, endpoint, err := b.connect()
 	if err != nil {
 		return err
 	}
-	defer door.CloseIdleConnections()
-	shown := &tokenShown{token: b.Token, next: door}
+	defer transport.CloseIdleConnections()
+	shown := &tokenShown{token: b.Token, next: transport}
 	c := sdk.NewClient(&sdk.Implementation{Name: "fairlead mcp", Version: api.VersionOrZero(b.Version)}, nil)
 	session, err := c.Connect(ctx, &sdk.StreamableClientTransport{
 		Endpoint: endpoint, DisableStandaloneSSE: true, MaxRetries: -1,
@@ -150,9 +150,9 @@ func (b *Bridge) once(ctx context.Context, ask func(context.Context, *sdk.Client
 	return err
 }
 
-// door returns the transport and address of the daemon: the socket of its repository, which does not
+// connect returns the transport and address of the daemon: the socket of its repository, which does not
 // change, or the address that the session was given.
-func (b *Bridge) door() (*http.Transport, string, error) {
+func (b *Bridge) connect() (*http.Transport, string, error) {
 	if b.Dir != "" || client.InView() {
 		c, err := client.Dial(b.Dir)
 		if err == nil {

@@ -30,8 +30,8 @@ func speak(ctx context.Context, c *client.Client, s view.Speech) (api.Ordered, e
 	})
 }
 
-func talkOf(ctx context.Context, c *client.Client, dispatch string, n int) (api.DispatchTalk, error) {
-	return client.Get[api.DispatchTalk](ctx, c, "/dispatch/"+dispatch+"/conversations/"+strconv.Itoa(n), nil)
+func talkOf(ctx context.Context, c *client.Client, dispatch string, n int) (api.DispatchDialogue, error) {
+	return client.Get[api.DispatchDialogue](ctx, c, "/dispatch/"+dispatch+"/conversations/"+strconv.Itoa(n), nil)
 }
 
 // plainText asks for an answer that is not JSON.

@@ -41,22 +41,22 @@ func straight(next http.Handler) http.Handler {
 	})
 }
 
-// door is the way by which a request came in.
-type door string
+// entrance is the way by which a request came in.
+type entrance string
 
 const (
-	doorSocket door = "socket"
-	doorPage   door = "page"  // TCP with the secret of a browser that is signed in
-	doorAway   door = "away"  // the same at one of Options.Origins: the browser may be on another machine
-	doorToken  door = "token" // TCP with the token
+	entranceSocket entrance = "socket"
+	entrancePage   entrance = "page"  // TCP with the secret of a browser that is signed in
+	entranceAway   entrance = "away"  // the same at one of Options.Origins: the browser may be on another machine
+	entranceToken  entrance = "token" // TCP with the token
 )
 
-type doorKey struct{}
+type entranceKey struct{}
 
-// entered records by which door a request came in.
-func entered(by door, next http.Handler) http.Handler {
+// entered records by which entrance a request came in.
+func entered(by entrance, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), doorKey{}, by)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), entranceKey{}, by)))
 	})
 }
 
@@ -116,10 +116,10 @@ func (s *Server) actor(ctx context.Context) change.Actor {
 	if host, elsewhere := ctx.Value(hostKey{}).(string); elsewhere {
 		return change.Actor{Kind: "human", ID: id + " (host " + host + ")"}
 	}
-	switch ctx.Value(doorKey{}) {
-	case doorPage, doorAway:
+	switch ctx.Value(entranceKey{}) {
+	case entrancePage, entranceAway:
 		id += " (Mission Control)"
-	case doorToken:
+	case entranceToken:
 		id += " (token)"
 	}
 	return change.Actor{Kind: "human", ID: id}
@@ -196,16 +196,16 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			return
 		}
 		if open(r) {
-			entered(doorPage, next).ServeHTTP(w, r)
+			entered(entrancePage, next).ServeHTTP(w, r)
 			return
 		}
 		by, valid, ok := s.known(r)
-		if !ok || outside && by != doorPage { // an agent can read the token, and behind a proxy it would look like a person
+		if !ok || outside && by != entrancePage { // an agent can read the token, and behind a proxy it would look like a person
 			unknown(w)
 			return
 		}
 		if outside {
-			by = doorAway
+			by = entranceAway
 		}
 		if valid != nil {
 			ctx, cancel := context.WithCancel(r.Context())
@@ -230,19 +230,19 @@ func open(r *http.Request) bool {
 // connection.
 func sendAway(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
-// known returns the door of a caller that has the token or the secret of a browser that is signed in; in the second
+// known returns the entrance of a caller that has the token or the secret of a browser that is signed in; in the second
 // case also a context that ends when that login is revoked.
-func (s *Server) known(r *http.Request) (door, context.Context, bool) {
+func (s *Server) known(r *http.Request) (entrance, context.Context, bool) {
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if given = strings.TrimSpace(given); given == "" || !strings.EqualFold(scheme, "Bearer") {
 		return "", nil, false
 	}
 	if s.isToken(given) {
-		return doorToken, nil, true
+		return entranceToken, nil, true
 	}
 	if s.opts.Logins != nil {
 		if _, valid, ok := s.opts.Logins.Check(given); ok {
-			return doorPage, valid, true
+			return entrancePage, valid, true
 		}
 	}
 	return "", nil, false

@@ -56,7 +56,7 @@ func handleLoginCode(ctx context.Context, s *Server, _ *only[*api.EmptyBody]) (*
 	if err := identity(ctx).MayLogin("login"); err != nil {
 		return nil, err
 	}
-	if by := ctx.Value(doorKey{}); by == doorPage || by == doorAway {
+	if by := ctx.Value(entranceKey{}); by == entrancePage || by == entranceAway {
 		return nil, &table.Refusal{
 			Subject: "Mission Control", Event: "login", State: "asked by a page",
 			Reason: "a page cannot sign other browsers in; run `fairlead open --code`",

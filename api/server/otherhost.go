@@ -21,7 +21,7 @@ type hostKey struct{}
 // placedOn returns the host of a session, as the journal has it; empty: it is on none. fromhost.Rules says which routes it may use. The
 // tools for agents (mcp) are open to it: each call needs the token of an open session, which only its host got, or its own socket there.
 func (s *Server) HostHandler(host string, placedOn func(session string) string) http.Handler {
-	next := s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(ours(dated(http.HandlerFunc(s.route))))))))
+	next := s.headers(s.mcp(s.opts.MCP, entered(entranceSocket, straight(s.whole(ours(dated(http.HandlerFunc(s.route))))))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, api.Base+"/") && r.URL.Path != mcp.Path {
 			api.NewProblem(http.StatusNotFound, "there is no %s for hosts; Mission Control is on the leader's machine",

@@ -151,7 +151,7 @@ func handleShell(ctx context.Context, s *Server, in *shellIn) (*view.Shell, erro
 	if err := identity(ctx).MayOpenShell(in.Name); err != nil {
 		return nil, err
 	}
-	if ctx.Value(doorKey{}) != doorSocket { // the answer has the secrets of the agent's environment
+	if ctx.Value(entranceKey{}) != entranceSocket { // the answer has the secrets of the agent's environment
 		return nil, &table.Refusal{
 			Subject: in.Name, Event: "open_shell", State: "asked over TCP", Row: "X10",
 			Reason: "a shell is opened by `fairlead shell` on this machine",

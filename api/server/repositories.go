@@ -31,7 +31,7 @@ func repositoryRoutes() []route {
 					return nil, err
 				}
 				all := repos.List(ctx, s.repository())
-				all.Outside = ctx.Value(doorKey{}) == doorAway
+				all.Outside = ctx.Value(entranceKey{}) == entranceAway
 				return &all, nil
 			}),
 		},
@@ -70,7 +70,7 @@ func handleRepositoryLogin(ctx context.Context, _ *Server, in *repositoryIn) (*a
 	if err := is.MayLogin("repository_login"); err != nil {
 		return nil, err
 	}
-	if ctx.Value(doorKey{}) != doorPage || !is.Seen {
+	if ctx.Value(entranceKey{}) != entrancePage || !is.Seen {
 		return nil, &table.Refusal{
 			Subject: "Mission Control", Event: "repository_login",
 			State: "the browser is not known to be yours on this machine", Reason: "run `fairlead open` in the other repository",

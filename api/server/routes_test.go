@@ -80,7 +80,7 @@ func everyRouteAsked() []askedOnce {
 		},
 		{"read-output", "GET", "/sessions/coder-1/output", "", "hello"},
 		{"stream-output", "GET", "/sessions/coder-1/output/stream", "", "event: end"},
-		{"read-facts", "GET", "/sessions/coder-1/facts", "", `"facts" "kind":"said" "offset":6 "text":"hello" "tool":"" "usage":null`},
+		{"read-facts", "GET", "/sessions/coder-1/facts", "", `"facts" "type":"said" "offset":6 "text":"hello"`},
 		{"list-machines", "GET", "/machines", "", `"machines" "name":"control" "mermaid" "rows" "id":"C1" "from" "event" "to" "do"`},
 		{
 			"get-status", "GET", "/status", "",

@@ -110,7 +110,7 @@ func (s *Server) Handler() http.Handler {
 // SocketHandler serves the same routes to callers over the unix socket. The listener must have
 // checked the peer (see ListenSocket).
 func (s *Server) SocketHandler() http.Handler {
-	return s.headers(s.mcp(s.opts.MCP, entered(doorSocket, straight(s.whole(ours(dated(http.HandlerFunc(s.route))))))))
+	return s.headers(s.mcp(s.opts.MCP, entered(entranceSocket, straight(s.whole(ours(dated(http.HandlerFunc(s.route))))))))
 }
 
 // route answers a request that was checked.

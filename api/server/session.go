@@ -13,7 +13,7 @@ import (
 // state, and every writer takes the folder's lock, like hooks and the command line. The daemon
 // watches the folders and copies changes to the journal.
 
-type dispatchTalkIn struct {
+type dispatchConversationIn struct {
 	DispatchPath
 	N int `path:"n" minimum:"1" maximum:"999999999" example:"2" doc:"The conversation's number"`
 }
@@ -72,7 +72,7 @@ func dispatchRoutes() []route {
 		{
 			"get-conversation", get, "/dispatch/{name}/conversations/{n}", "One conversation",
 			"Its dialogue as text, and the list of its outputs.",
-			answer(handleDispatchTalk),
+			answer(handleDispatchConversation),
 		},
 		{
 			"read-output-file", get, "/dispatch/{name}/conversations/{n}/outputs/{file}", "Read an output file of a conversation",

@@ -325,7 +325,7 @@ func conversationOf(f *dispatchfolder.Folder, is dispatch.Dispatch, c dispatchfo
 	return talk
 }
 
-func handleDispatchTalk(ctx context.Context, s *Server, in *dispatchTalkIn) (*api.DispatchTalk, error) {
+func handleDispatchConversation(ctx context.Context, s *Server, in *dispatchConversationIn) (*api.DispatchDialogue, error) {
 	f, err := s.sessionFolder(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -336,9 +336,9 @@ func handleDispatchTalk(ctx context.Context, s *Server, in *dispatchTalkIn) (*ap
 	}
 	at := slices.IndexFunc(talks, func(c dispatchfolder.ConversationInfo) bool { return c.N == in.N })
 	if at < 0 {
-		return nil, unknownTalk(in.N, talks)
+		return nil, unknownConversation(in.N, talks)
 	}
-	talk := &api.DispatchTalk{
+	talk := &api.DispatchDialogue{
 		DispatchConversation: conversationOf(f.Folder, f.Session, talks[at]),
 		Outputs:              []api.DispatchOutput{}, Notes: []string{},
 	}
@@ -365,7 +365,7 @@ func handleDispatchTalk(ctx context.Context, s *Server, in *dispatchTalkIn) (*ap
 	return talk, nil
 }
 
-func unknownTalk(n int, talks []dispatchfolder.ConversationInfo) error {
+func unknownConversation(n int, talks []dispatchfolder.ConversationInfo) error {
 	var known []string
 	for _, c := range last(talks, dispatchKnownMax) {
 		known = append(known, c.ID)

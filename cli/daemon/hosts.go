@@ -43,7 +43,7 @@ type hostTeam interface {
 	HostOf(session string) string // on which a session is placed; empty: on none
 }
 
-// lead is a leader's end of the connections to the team's other hosts, and the door at which they join. Without
+// lead is a leader's end of the connections to the team's other hosts, and the server at which they join. Without
 // cluster.json a daemon has none.
 type lead struct {
 	is        hosts.Cluster
@@ -63,7 +63,7 @@ type lead struct {
 	end  context.CancelFunc
 
 	mu    sync.Mutex
-	doors sync.WaitGroup
+	joins sync.WaitGroup
 	open  bool
 }
 
@@ -126,7 +126,7 @@ func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(ses
 	l.hub = hub
 	l.mu.Unlock()
 	if l.book.Until().After(time.Now()) { // invitations of before a restart
-		l.openDoor()
+		l.serveJoins()
 	}
 }
 
@@ -206,7 +206,7 @@ func ofHost[In, Out any](do func(context.Context, string, In) (Out, error)) http
 	}
 }
 
-// Invite makes an invitation and opens the door.
+// Invite makes an invitation and listens for who has it.
 func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bool) (*api.Invitation, error) {
 	role := cluster.Host
 	if engine {
@@ -221,7 +221,7 @@ func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bo
 		return nil, err
 	}
 	token.Root = root(ctx, l.dir)
-	l.openDoor()
+	l.serveJoins()
 	l.log.Info("a host was invited", "invitation", token.ID, "by", by)
 	return &api.Invitation{
 		Token: token.Text(), Team: token.Team, Address: at, Loopback: l.is.Loopback(),
@@ -236,15 +236,15 @@ func root(ctx context.Context, dir string) string {
 	return first
 }
 
-// openDoor serves the door until the last invitation has expired, unless it is open.
-func (l *lead) openDoor() {
+// serveJoins listens until the last invitation has expired, unless it is open.
+func (l *lead) serveJoins() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open || l.ctx.Err() != nil {
 		return
 	}
 	l.open = true
-	door := &invite.Door{
+	server := &invite.Server{
 		Book: l.book, Authority: l.authority, Members: l.team.Members(), Servers: l.is.Addresses(), Now: time.Now, Log: l.log,
 		Admit: func(ctx context.Context, j invite.Joiner) error {
 			err := l.team.Admit(ctx, j)
@@ -252,9 +252,9 @@ func (l *lead) openDoor() {
 			return err
 		},
 	}
-	listener := l.port.Door()
-	l.doors.Go(func() {
-		err := door.Serve(l.ctx, listener, l.id.DoorTLS())
+	listener := l.port.JoinListener()
+	l.joins.Go(func() {
+		err := server.Serve(l.ctx, listener, l.id.JoinTLS())
 		if err != nil && l.ctx.Err() == nil {
 			l.log.Error("the listener for hosts that join has ended", "error", err)
 		}
@@ -263,7 +263,7 @@ func (l *lead) openDoor() {
 		again := l.book.Until().After(time.Now()) // one was made meanwhile
 		l.mu.Unlock()
 		if err == nil && again {
-			l.openDoor()
+			l.serveJoins()
 		}
 	})
 }
@@ -347,7 +347,7 @@ func (l *lead) Close() error {
 	if closed := l.listener.Close(); !errors.Is(closed, net.ErrClosed) {
 		err = cmp.Or(err, closed)
 	}
-	l.doors.Wait()
+	l.joins.Wait()
 	return err
 }
 

@@ -18,7 +18,7 @@ func (c *checker) waits() {
 	}
 	order, cycles := inOrder(len(steps), needs)
 	for _, cycle := range cycles {
-		c.fault(cycle[0], "needs", -1, "%s: each waits for the next; remove one need", c.circle(cycle))
+		c.fault(cycle[0], "needs", -1, "%s: each waits for the next; remove one need", c.cycleText(cycle))
 	}
 	g := dependence{rank: make([]int, len(steps)), dependants: make([][]int, len(steps)), cyclic: len(cycles) > 0}
 	for n, i := range order {
@@ -61,15 +61,15 @@ func (c *checker) waits() {
 	})
 	for _, cycle := range cycles {
 		c.fault(cycle[0], "loop_back_to", -1,
-			"%s: once a gate has failed each would wait for the next; let one of the gates lead further back", c.circle(cycle))
+			"%s: once a gate has failed each would wait for the next; let one of the gates lead further back", c.cycleText(cycle))
 	}
 }
 
 // circleShown is how many steps of a cycle are named.
 const circleShown = problemsShown * 2
 
-// circle lists the steps of a cycle, ending with the first one again.
-func (c *checker) circle(cycle []int) string {
+// cycleText lists the steps of a cycle, ending with the first one again.
+func (c *checker) cycleText(cycle []int) string {
 	names := make([]string, 0, circleShown+2)
 	for n, i := range cycle {
 		if n == circleShown {

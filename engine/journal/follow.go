@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Bell wakes goroutines that wait for the next append. The zero value is ready to use.
-type Bell struct {
+// Notifier wakes goroutines that wait for the next append. The zero value is ready to use.
+type Notifier struct {
 	mu sync.Mutex
 	ch chan struct{}
 }
 
 // Next returns a channel that is closed at the next Ring. Call it before reading, so that an append
 // in between is not missed.
-func (b *Bell) Next() <-chan struct{} {
+func (b *Notifier) Next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch == nil {
@@ -24,7 +24,7 @@ func (b *Bell) Next() <-chan struct{} {
 }
 
 // Ring wakes all waiting goroutines. It costs almost nothing if there are none.
-func (b *Bell) Ring() {
+func (b *Notifier) Notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ch != nil {
@@ -36,13 +36,13 @@ func (b *Bell) Ring() {
 // Follow implements Watch with a backend's Read: at each ring it continues after the last change. It
 // ends without an error when ctx ends or Until was yielded, and with [ErrClosed] when closed is
 // closed.
-func Follow(ctx context.Context, q Query, read func(context.Context, Query) iter.Seq2[Change, error], bell *Bell,
+func Follow(ctx context.Context, q Query, read func(context.Context, Query) iter.Seq2[Change, error], notifier *Notifier,
 	closed <-chan struct{},
 ) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		q := q // the same iterator may be ranged over twice
 		for ctx.Err() == nil {
-			next := bell.Next()
+			next := notifier.Next()
 			for c, err := range read(ctx, q) {
 				if ctx.Err() != nil {
 					return

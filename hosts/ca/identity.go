@@ -236,8 +236,8 @@ func (id *Identity) TLS(verify func(name string) error) *tls.Config {
 	return config
 }
 
-// DoorTLS is the configuration of the door at which hosts join: they have no certificate yet.
-func (id *Identity) DoorTLS() *tls.Config {
+// JoinTLS is the configuration of the server at which hosts join: they have no certificate yet.
+func (id *Identity) JoinTLS() *tls.Config {
 	config := id.TLS(nil)
 	config.ClientAuth, config.ClientCAs = tls.NoClientCert, nil
 	return config

@@ -4,7 +4,7 @@
 // the other host. It says where to join, and has a secret and the fingerprint of the team's certificate authority. The
 // book keeps only a hash of the secret. An invitation is valid for 15 minutes and for one host.
 //
-// The [Door] is where a host joins. It listens only while an invitation is open, at the port of the hosts'
+// The [Server] is where a host joins. It listens only while an invitation is open, at the port of the hosts'
 // connections ([Share]). The host ([Join]) checks first that
 // it talks to the authority that the token names, and only then sends the secret, with its public key and a request for a
 // certificate. The book notes that the invitation is used, on disk, before anything is signed. The same host may repeat its

@@ -84,7 +84,7 @@ func OpenBook(path string, now func() time.Time) (*Book, error) {
 	return b, file.LoadJSON(path, &b.list)
 }
 
-// Invite makes an invitation. address is that of the door.
+// Invite makes an invitation. address is that of the server for joining.
 func (b *Book) Invite(by string, role cluster.Role, labels []string, address string, authority *ca.Authority) (Token, error) {
 	if role != cluster.Host && role != cluster.Engine {
 		return Token{}, fmt.Errorf("the role of a host is %s or %s, not %q", cluster.Host, cluster.Engine, role)

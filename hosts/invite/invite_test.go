@@ -51,7 +51,7 @@ type team struct {
 	refuse   error
 }
 
-// newTeam makes the authority and the book. open opens the door.
+// newTeam makes the authority and the book. open opens the server for joining.
 func newTeam(t *testing.T) *team {
 	t.Helper()
 	f := &team{t: t, clock: &clock{at: start}, log: &strings.Builder{}, path: filepath.Join(t.TempDir(), "book", "invitations.json")}
@@ -86,16 +86,16 @@ func newTeam(t *testing.T) *team {
 	t.Cleanup(func() { l.Close() })
 	f.close = func() {}
 	f.invite(cluster.Host)
-	d := &Door{
+	d := &Server{
 		Book: f.book, Authority: f.authority, Members: f, Servers: []string{"tls://a:4222"}, Admit: f.admit, Now: f.clock.now,
 		Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done, door := make(chan error, 1), f.port.Door()
-	go func() { done <- d.Serve(ctx, door, id.DoorTLS()) }()
+	done, door := make(chan error, 1), f.port.JoinListener()
+	go func() { done <- d.Serve(ctx, door, id.JoinTLS()) }()
 	f.close = sync.OnceFunc(func() {
 		cancel()
-		if err := wait.For(t, "the end of the door", done); err != nil {
+		if err := wait.For(t, "the end of the server for joining", done); err != nil {
 			t.Error(err)
 		}
 	})
@@ -207,11 +207,11 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestRefusedJoins is the table of bad input at the door. Nothing is admitted.
+// TestRefusedJoins is the table of bad input at the server for joining. Nothing is admitted.
 func TestRefusedJoins(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
-		code       Code // empty: the door did not answer
+		code       Code // empty: the server for joining did not answer
 		edit       func(f *team, token *Token, id **ca.Identity)
 	}{
 		{
@@ -224,10 +224,10 @@ func TestRefusedJoins(t *testing.T) {
 		},
 		{"expired", "has expired, 15 minutes after", Expired, func(f *team, token *Token, _ **ca.Identity) {
 			f.clock.move(10 * time.Minute)
-			f.invite(cluster.Host) // keeps the door open
+			f.invite(cluster.Host) // keeps the server for joining open
 			f.clock.move(5 * time.Minute)
 		}},
-		{"expired, and the door is closed", "the invitation expired at 2026-11-26T09:15:00Z", "", func(f *team, _ *Token, _ **ca.Identity) {
+		{"expired, and the server for joining is closed", "the invitation expired at 2026-11-26T09:15:00Z", "", func(f *team, _ *Token, _ **ca.Identity) {
 			f.close()
 			f.clock.move(16 * time.Minute)
 		}},
@@ -353,10 +353,10 @@ func TestDoorCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.clock.move(15 * time.Minute)
-	d := &Door{Book: f.book, Now: f.clock.now, Log: slog.New(slog.DiscardHandler)}
+	d := &Server{Book: f.book, Now: f.clock.now, Log: slog.New(slog.DiscardHandler)}
 	done := make(chan error, 1)
 	go func() { done <- d.Serve(t.Context(), l, nil) }()
-	if err := wait.For(t, "the end of the door", done); err != nil {
+	if err := wait.For(t, "the end of the server for joining", done); err != nil {
 		t.Error(err)
 	}
 }

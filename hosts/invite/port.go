@@ -19,8 +19,8 @@ const (
 	hellosMax   = 64               // callers at one time that have not said it; more are closed at once
 )
 
-// Port is a port that the door shares with the connections of the team's hosts. It is the listener of these, and
-// Door returns that of the door. A caller names what it wants in the first message of TLS.
+// Port is a port that the server for joining shares with the connections of the team's hosts. It is the listener of these, and
+// JoinListener returns that of the server for joining. A caller names what it wants in the first message of TLS.
 type Port struct {
 	net.Listener
 
@@ -29,7 +29,7 @@ type Port struct {
 	err   error
 
 	mu   sync.Mutex
-	door *doorListener // nil: it is closed
+	join *joinListener // nil: it is closed
 }
 
 // Share begins to accept connections of a listener. Close ends it.
@@ -66,17 +66,17 @@ func (p *Port) serve() {
 	}
 }
 
-// to is where a connection goes; nil: the door is closed.
+// to is where a connection goes; nil: the server for joining is closed.
 func (p *Port) to(joins bool) passer {
 	if !joins {
 		return p
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.door == nil {
+	if p.join == nil {
 		return nil
 	}
-	return p.door
+	return p.join
 }
 
 type passer interface{ pass(conn net.Conn) }
@@ -89,7 +89,7 @@ func (p *Port) pass(conn net.Conn) {
 	}
 }
 
-// Accept returns the next connection that is not for the door.
+// Accept returns the next connection that is not for the server for joining.
 func (p *Port) Accept() (net.Conn, error) {
 	select {
 	case conn := <-p.conns:
@@ -99,23 +99,23 @@ func (p *Port) Accept() (net.Conn, error) {
 	}
 }
 
-// Door opens the door; a door that was open before gets no more. Until the listener is closed it gets the connections of hosts that want to
-// join. Without it they are closed.
-func (p *Port) Door() net.Listener {
-	d := &doorListener{port: p, conns: make(chan net.Conn), closed: make(chan struct{})}
+// JoinListener begins to serve joins; one that was open before gets no more. Until the listener is closed it gets
+// the connections of hosts that want to join. Without it they are closed.
+func (p *Port) JoinListener() net.Listener {
+	d := &joinListener{port: p, conns: make(chan net.Conn), closed: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.door = d
+	p.join = d
 	return d
 }
 
-type doorListener struct {
+type joinListener struct {
 	port   *Port
 	conns  chan net.Conn
 	closed chan struct{}
 }
 
-func (d *doorListener) pass(conn net.Conn) {
+func (d *joinListener) pass(conn net.Conn) {
 	select {
 	case d.conns <- conn:
 	case <-d.closed:
@@ -124,7 +124,7 @@ func (d *doorListener) pass(conn net.Conn) {
 }
 
 // Accept implements net.Listener.
-func (d *doorListener) Accept() (net.Conn, error) {
+func (d *joinListener) Accept() (net.Conn, error) {
 	select {
 	case conn := <-d.conns:
 		return conn, nil
@@ -136,11 +136,11 @@ func (d *doorListener) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (d *doorListener) Close() error {
+func (d *joinListener) Close() error {
 	d.port.mu.Lock()
 	defer d.port.mu.Unlock()
-	if d.port.door == d {
-		d.port.door = nil
+	if d.port.join == d {
+		d.port.join = nil
 	}
 	select {
 	case <-d.closed:
@@ -151,7 +151,7 @@ func (d *doorListener) Close() error {
 }
 
 // Addr implements net.Listener.
-func (d *doorListener) Addr() net.Addr { return d.port.Addr() }
+func (d *joinListener) Addr() net.Addr { return d.port.Addr() }
 
 var errHeard = errors.New("the first message was read")
 

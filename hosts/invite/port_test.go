@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// One port has the door and the connections of hosts. Each caller gets to what it names, with all of its bytes.
+// One port has the server for joining and the connections of hosts. Each caller gets to what it names, with all of its bytes.
 func TestSharedPort(t *testing.T) {
 	f := newTeam(t)
 	member := f.host("b", t.TempDir())
@@ -68,7 +68,7 @@ func TestSharedPort(t *testing.T) {
 	token := f.invite(cluster.Host)
 	f.close()
 	if _, err := f.join(token, f.host("c", t.TempDir())); err == nil {
-		t.Error("the door is closed, and a host joined")
+		t.Error("the server for joining is closed, and a host joined")
 	}
 	accepted := make(chan error, 1)
 	go func() { _, err := f.port.Accept(); accepted <- err }()

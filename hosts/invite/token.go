@@ -29,7 +29,7 @@ const (
 type Token struct {
 	ID          string       `json:"id"`
 	Team        string       `json:"team"`
-	Address     string       `json:"address"` // of the door
+	Address     string       `json:"address"` // of the server for joining
 	Fingerprint string       `json:"ca"`
 	Role        cluster.Role `json:"role"`
 	Labels      []string     `json:"labels,omitempty"`

@@ -447,7 +447,7 @@ func TestJoinAndConnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := &invite.Door{
+	door := &invite.Server{
 		Book: book, Authority: f.authority, Members: f, Servers: []string{n.Address()}, Now: f.now, Log: f.log,
 		Admit: func(_ context.Context, j invite.Joiner) error {
 			f.set(j.Name, j.Member)
@@ -456,7 +456,7 @@ func TestJoinAndConnect(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- door.Serve(ctx, l, own.DoorTLS()) }()
+	go func() { done <- door.Serve(ctx, l, own.JoinTLS()) }()
 	id, err := ca.NewIdentity(t.TempDir(), "b", f.now)
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ type PlanStep struct {
 	If      string `json:"if,omitempty"`      // condition of the step: the session's outcome is known only after its output is read
 	Why     string `json:"why"`
 
-	Talk *PlanTalk `json:"conversation,omitempty"` // of a session that starts or continues; nil: its program has no conversations
+	Talk *PlanConversation `json:"conversation,omitempty"` // of a session that starts or continues; nil: its program has no conversations
 }
 
 // Deed is an action that recovery can take for an agent.

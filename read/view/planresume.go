@@ -14,8 +14,8 @@ const (
 	Anew = "fresh"  // with a new conversation
 )
 
-// PlanTalk says which conversation of its program a session continues.
-type PlanTalk struct {
+// PlanConversation says which conversation of its program a session continues.
+type PlanConversation struct {
 	Do string `json:"do"`           // resume, fresh, or ask: a person chooses between the two
 	ID string `json:"id,omitempty"` // of the conversation to resume, or that the question is about
 	// condition for resuming, if it is not known yet how the session ended; otherwise a new conversation begins
@@ -30,7 +30,7 @@ const (
 )
 
 // String formats the decision as the end of a sentence for people.
-func (t *PlanTalk) String() string {
+func (t *PlanConversation) String() string {
 	switch {
 	case t.Do == GoOn && t.If != "":
 		return "resumes conversation " + t.ID + " if " + t.If + ", else begins a new one"
@@ -45,9 +45,9 @@ func (t *PlanTalk) String() string {
 
 // IfCutOff makes resuming conditional on an end that has not been read yet: a session that reported
 // its own failure was not cut off.
-func (t *PlanTalk) IfCutOff() *PlanTalk {
+func (t *PlanConversation) IfCutOff() *PlanConversation {
 	if t == nil || t.Do != GoOn {
 		return t
 	}
-	return &PlanTalk{Do: GoOn, ID: t.ID, If: ifCutOff}
+	return &PlanConversation{Do: GoOn, ID: t.ID, If: ifCutOff}
 }

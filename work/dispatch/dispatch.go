@@ -72,13 +72,13 @@ type folderSide struct {
 
 func newFolderSide() folderSide {
 	return folderSide{
-		moved: make(chan struct{}, 1), Hosted: map[string]bool{}, doing: map[string]bool{}, Door: ThroughDoor,
+		moved: make(chan struct{}, 1), Hosted: map[string]bool{}, doing: map[string]bool{}, Door: DecideInFolder,
 		Before: map[string]*treeState{}, layers: map[string][]view.Layer{},
 	}
 }
 
-// ThroughDoor tells a folder something in the way in which every program does.
-func ThroughDoor(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
+// DecideInFolder tells a folder something in the way in which every program does.
+func DecideInFolder(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (dispatch.Dispatch, error) {
 	_, now, err := f.Do(time.Now(), by, in)
 	return now, err
 }
@@ -101,7 +101,7 @@ func (c *Controller) DispatchHooks() loop.Hooks {
 			}
 			return is
 		},
-		Act: func(*loop.Touched) { c.errandsOfFolders() },
+		Act: func(*loop.Touched) { c.actOnFolders() },
 	}
 }
 
@@ -117,9 +117,9 @@ func (c *Controller) noteHosted(name string) {
 	}
 }
 
-// errandsOfFolders begins the pending actions of dispatch folders. It is called after every batch;
+// actOnFolders begins the pending actions of dispatch folders. It is called after every batch;
 // few folders are open at a time.
-func (c *Controller) errandsOfFolders() {
+func (c *Controller) actOnFolders() {
 	if c.loop.Holding() {
 		return
 	}
@@ -140,13 +140,13 @@ func (c *Controller) errandsOfFolders() {
 // forgetActions lets go of those that are not asked for any more.
 func (c *Controller) forgetActions(name string, todo []team.Action) {
 	maps.DeleteFunc(c.FolderState.doing, func(key string, _ bool) bool {
-		return errandOfFolder(key, name) && !slices.ContainsFunc(todo, func(t team.Action) bool { return t.Key == key })
+		return isActionOf(key, name) && !slices.ContainsFunc(todo, func(t team.Action) bool { return t.Key == key })
 	})
 }
 
-// errandOfFolder reports whether an action belongs to a folder, from its key:
+// isActionOf reports whether an action belongs to a folder, from its key:
 // told/dispatch/NAME/conv_001/1/0, answer/NAME/12.
-func errandOfFolder(key, name string) bool {
+func isActionOf(key, name string) bool {
 	return strings.HasPrefix(key, "told/dispatch/"+name+"/") || strings.HasPrefix(key, "answer/"+name+"/")
 }
 
@@ -160,7 +160,7 @@ func (c *Controller) FoldersBegin() {
 		return
 	}
 	c.loop.Go(func(ctx context.Context) {
-		p := &FolderPen{E: c, from: c.opts.Sessions, Known: map[string]*PenFolder{}}
+		p := &FolderWriter{E: c, from: c.opts.Sessions, Known: map[string]*WrittenFolder{}}
 		p.keep(ctx)
 	})
 }

@@ -29,7 +29,7 @@ const (
 )
 
 // serve gives every free queue its next message. It says when to look again; 0: when there is news.
-func (p *FolderPen) serve(ctx context.Context) (again time.Duration, err error) {
+func (p *FolderWriter) serve(ctx context.Context) (again time.Duration, err error) {
 	for _, path := range slices.Sorted(maps.Keys(p.Known)) {
 		f := p.Known[path]
 		if !f.queued || f.gone {

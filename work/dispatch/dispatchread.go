@@ -27,17 +27,17 @@ const (
 )
 
 // folderPen is the one reader of session folders: what it read last is in the journal before it reads on.
-type FolderPen struct {
+type FolderWriter struct {
 	E      *Controller
 	from   seam.Sessions
-	Known  map[string]*PenFolder // by path
-	most   bool                  // it was said that there are too many
+	Known  map[string]*WrittenFolder // by path
+	most   bool                      // it was said that there are too many
 	warned string
 }
 
 // PenFolder is what the session writer remembers of a folder; it can be computed again from the
 // folder.
-type PenFolder struct {
+type WrittenFolder struct {
 	name   string
 	read   int64 // bytes that are in the journal
 	at     int64 // bytes that were read: behind these there may be lines that say nothing
@@ -51,7 +51,7 @@ type PenFolder struct {
 }
 
 // keep reads until the engine stops.
-func (p *FolderPen) keep(ctx context.Context) {
+func (p *FolderWriter) keep(ctx context.Context) {
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
@@ -82,7 +82,7 @@ func (p *FolderPen) keep(ctx context.Context) {
 
 // round takes in what is new in every folder, and has inboxes served. It says when to look again; 0: when
 // there is news.
-func (p *FolderPen) round(ctx context.Context) (time.Duration, error) {
+func (p *FolderWriter) round(ctx context.Context) (time.Duration, error) {
 	paths, err := p.from.Paths()
 	if err != nil {
 		return 0, err
@@ -119,11 +119,11 @@ func (p *FolderPen) round(ctx context.Context) (time.Duration, error) {
 }
 
 // recall takes over what the team knows. It runs in the loop.
-func (p *FolderPen) recall(t *team.Team) (held bool) {
+func (p *FolderWriter) recall(t *team.Team) (held bool) {
 	for name, f := range t.Dispatches {
 		is := p.Known[f.Path]
 		if is == nil {
-			is = &PenFolder{}
+			is = &WrittenFolder{}
 			p.Known[f.Path] = is
 		}
 		is.name, is.read, is.gone, is.began = name, f.Read, f.Gone, f.State.Began
@@ -135,7 +135,7 @@ func (p *FolderPen) recall(t *team.Team) (held bool) {
 }
 
 // chosen are the folders that are followed: the newest, and whatever is open with us.
-func (p *FolderPen) Chosen(paths []string) []string {
+func (p *FolderWriter) Chosen(paths []string) []string {
 	if len(paths) <= FoldersMax {
 		return paths
 	}
@@ -154,10 +154,10 @@ func (p *FolderPen) Chosen(paths []string) []string {
 }
 
 // follow takes in what is new in one folder. The error means that we stop, or cannot go on.
-func (p *FolderPen) follow(ctx context.Context, path string) error {
+func (p *FolderWriter) follow(ctx context.Context, path string) error {
 	f := p.Known[path]
 	if f == nil {
-		f = &PenFolder{name: folderName(path, p.taken)}
+		f = &WrittenFolder{name: folderName(path, p.taken)}
 	}
 	info, err := os.Lstat(filepath.Join(path, HistoryName))
 	if err != nil || !info.Mode().IsRegular() {
@@ -205,7 +205,7 @@ func (p *FolderPen) follow(ctx context.Context, path string) error {
 }
 
 // take reads on from where the journal ends.
-func (p *FolderPen) take(ctx context.Context, f *PenFolder, path string, folder *dispatchfolder.Folder, anew bool) error {
+func (p *FolderWriter) take(ctx context.Context, f *WrittenFolder, path string, folder *dispatchfolder.Folder, anew bool) error {
 	for {
 		lines, next, err := folder.Lines(f.at)
 		if err != nil {
@@ -254,7 +254,7 @@ func eventsOf(lines []dispatchfolder.Line) (parts [][]team.DispatchEntry) {
 }
 
 // stuck says once why a folder cannot be read.
-func (p *FolderPen) stuck(f *PenFolder, path string, err error) {
+func (p *FolderWriter) stuck(f *WrittenFolder, path string, err error) {
 	p.Known[path] = f
 	if f.stuck == err.Error() {
 		return
@@ -263,7 +263,7 @@ func (p *FolderPen) stuck(f *PenFolder, path string, err error) {
 	p.E.log.Error("a session folder cannot be read; what was taken in of it is kept", "folder", path, "error", fmt.Sprint(err))
 }
 
-func (p *FolderPen) taken(name string) bool {
+func (p *FolderWriter) taken(name string) bool {
 	for _, f := range p.Known {
 		if f.name == name {
 			return true

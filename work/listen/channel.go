@@ -86,10 +86,10 @@ func (u *utterance) room(text string) string {
 			turns.AnswerBytesMax)
 }
 
-// talksFrom starts a listener for channels. It first acknowledges input that was written to the
+// channelListenerOf starts a listener for channels. It first acknowledges input that was written to the
 // session but is not in the journal. It returns nil if Fairlead is stopping or if the session has
 // ended.
-func (e *Listener) talksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *channelListener {
+func (e *Listener) channelListenerOf(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *channelListener {
 	v := turns.NewSessionWriter()
 	t := &channelListener{
 		v: v, agent: m.Conf.Name, session: s.ID,
@@ -361,9 +361,9 @@ func parts(text string) (posts []string) {
 
 func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n')+1:] }
 
-// reportTalk appends the posts together with the output offset. One append ensures that a crash
+// reportAnswer appends the posts together with the output offset. One append ensures that a crash
 // neither repeats nor loses a post.
-func (l *SessionListener) reportTalk(ctx context.Context) error {
+func (l *SessionListener) reportAnswer(ctx context.Context) error {
 	t := l.talk
 	if err := t.v.WriteLock.Lock(ctx); err != nil {
 		return err

@@ -27,22 +27,22 @@ type Heard struct {
 // Hear listens to a session until it ends. The session continues if the listener stops, and ok is false then. A later listener reads
 // the output that was not journaled.
 func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) (heard Heard, ok bool) {
-	ear := &SessionListener{e: e, m: m, s: s, proc: proc}
+	hearing := &SessionListener{e: e, m: m, s: s, proc: proc}
 	if s.ServesChannels() {
-		if ear.talk = e.talksFrom(ctx, m, s, proc); ear.talk == nil {
+		if hearing.talk = e.channelListenerOf(ctx, m, s, proc); hearing.talk == nil {
 			return heard, false
 		}
-		ear.talk.leads = s.IsLead()
+		hearing.talk.leads = s.IsLead()
 	}
-	if err := e.hearsCrew(ctx, ear); err != nil {
+	if err := e.hearsCrew(ctx, hearing); err != nil {
 		return heard, false
 	}
 	if _, _, works := team.DispatchActionOf(s.For); works {
-		if ear.work = e.worksFrom(ctx, m, s, proc); ear.work != nil {
-			ear.lead, ear.crew = earFor(dispatchctl.DelegateMarkers), nil
+		if hearing.work = e.worksFrom(ctx, m, s, proc); hearing.work != nil {
+			hearing.lead, hearing.crew = earFor(dispatchctl.DelegateMarkers), nil
 		}
 	}
-	if err := ear.listen(ctx); err != nil {
+	if err := hearing.listen(ctx); err != nil {
 		return heard, false
 	}
 	select {
@@ -58,9 +58,9 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 		exit = session.Exit{Lost: true, Why: err.Error()}
 	}
 	what := team.SessionEnded{Session: s.ID, Exit: exit, AtStart: atStart}
-	verdict := judge(m, s, exit, ear.stop)
+	verdict := judge(m, s, exit, hearing.stop)
 	what.Outcome, what.Why = verdict.outcome, verdict.Why
-	if e.judgeAgain(ctx, ear, &what) != nil {
+	if e.judgeAgain(ctx, hearing, &what) != nil {
 		return heard, false
 	}
 	if verdict.Quote {
@@ -70,10 +70,10 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 	case what.Outcome == control.Anew:
 		what.Why = sessions.NotResumedWords(s.Launch)
 	case what.Outcome != control.RateLimited:
-	case ear.limit != nil:
-		what.Until, what.Why = ear.limit.Until, cmp.Or(ear.limit.Why, what.Why)
+	case hearing.limit != nil:
+		what.Until, what.Why = hearing.limit.Until, cmp.Or(hearing.limit.Why, what.Why)
 	}
-	if what.Outcome == control.Failed && ear.stop != nil && ear.stop.Reason == session.ReasonNotSignedIn {
+	if what.Outcome == control.Failed && hearing.stop != nil && hearing.stop.Reason == session.ReasonNotSignedIn {
 		what.ForGood = true
 		what.Why = "its provider refuses it: " + driver.SignIn(m.Conf.Driver, m.Conf.Command) + ", then order it again; it says: " +
 			what.Why
@@ -85,13 +85,13 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 	if err != nil {
 		return heard, false
 	}
-	past := ear.past.words()
+	past := hearing.past.words()
 	if past != "" {
 		e.log.Warn("an agent did not ask for what its rules deny; see what its program may do by itself", "agent", m.Conf.Name, "session",
 			s.ID, "what", past)
 	}
 	what.Why = sessions.Joined(what.Why, denied, past)
-	if !ear.work.over(ctx, &what) {
+	if !hearing.work.over(ctx, &what) {
 		return heard, false
 	}
 	heard.Ended = what
@@ -100,21 +100,21 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 }
 
 // hearsCrew makes the listener find the crew's markers, if this is a session of the lead.
-func (e *Listener) hearsCrew(ctx context.Context, ear *SessionListener) error {
-	leads := ear.s.IsLead()
+func (e *Listener) hearsCrew(ctx context.Context, hearing *SessionListener) error {
+	leads := hearing.s.IsLead()
 	err := e.loop.View(ctx, func(t *team.Team) {
-		now := ear.m.Open(t)
-		leads = leads || t.Crew.Lead.Agent == ear.m.Conf.Name && now == t.Agents[ear.m.Conf.Name].Session
+		now := hearing.m.Open(t)
+		leads = leads || t.Crew.Lead.Agent == hearing.m.Conf.Name && now == t.Agents[hearing.m.Conf.Name].Session
 	})
 	if err != nil || !leads {
 		return err
 	}
-	ear.lead = earFor(leadMarkers)
-	crew := &crewListener{agent: ear.m.Conf.Name, session: ear.s.ID}
-	if ear.talk != nil {
-		ear.talk.crew = crew
+	hearing.lead = earFor(leadMarkers)
+	crew := &crewListener{agent: hearing.m.Conf.Name, session: hearing.s.ID}
+	if hearing.talk != nil {
+		hearing.talk.crew = crew
 	} else {
-		ear.crew = crew
+		hearing.crew = crew
 	}
 	return nil
 }

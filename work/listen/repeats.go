@@ -46,15 +46,15 @@ func (e *Listener) repeats(ctx context.Context, m *sessions.Slot, id string) (ag
 }
 
 // judgeAgain makes a failure of a session that repeats those before.
-func (e *Listener) judgeAgain(ctx context.Context, ear *SessionListener, what *team.SessionEnded) error {
-	again, err := e.repeats(ctx, ear.m, ear.s.ID)
+func (e *Listener) judgeAgain(ctx context.Context, hearing *SessionListener, what *team.SessionEnded) error {
+	again, err := e.repeats(ctx, hearing.m, hearing.s.ID)
 	if err != nil || !again || what.Outcome != control.OK {
 		return err
 	}
 	what.Outcome, what.Reason = control.Failed, session.ReasonSameAnswer
 	what.Why = "several sessions gave the same text within seconds, without a tool call or usage; start the program once by hand to see what its provider says"
-	if ear.stop != nil && ear.stop.Alone != "" {
-		what.Why += "; the text: " + clip.Text(loop.FirstLine(ear.stop.Alone), QuoteBytesMax)
+	if hearing.stop != nil && hearing.stop.Alone != "" {
+		what.Why += "; the text: " + clip.Text(loop.FirstLine(hearing.stop.Alone), QuoteBytesMax)
 	}
 	return nil
 }

@@ -211,7 +211,7 @@ func (l *SessionListener) report(ctx context.Context) error {
 	var err error
 	switch {
 	case l.talk != nil:
-		err = l.reportTalk(ctx)
+		err = l.reportAnswer(ctx)
 	case len(l.stray)+len(l.also) > 0:
 		err = l.reportWith(ctx, append(l.also, l.stray...))
 	default:

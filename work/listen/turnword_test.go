@@ -58,7 +58,7 @@ func FuzzAnswerInPieces(f *testing.F) {
 			line := words[random.IntN(len(words))]
 			said = append(said, line)
 			l.note(HeldFact{Fact: driver.Fact{Kind: driver.Said, Text: line}}, &team.SessionReported{})
-			if random.IntN(2) == 0 { // as reportTalk does
+			if random.IntN(2) == 0 { // as reportAnswer does
 				l.flush(false)
 				got.take(l)
 			}

@@ -15,7 +15,7 @@ func (c *Controller) RunHooks() loop.Hooks {
 	return loop.Hooks{
 		Act: func(t *loop.Touched) {
 			for id := range t.Runs {
-				c.errandsOfRun(id)
+				c.actOnRun(id)
 			}
 		},
 		Next: func() (next time.Time) {

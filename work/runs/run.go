@@ -257,7 +257,7 @@ func (c *Controller) ResumeRun(ctx context.Context, by change.Actor, id string, 
 		return view.RunView{}, &team.Unknown{What: "run", Name: id}
 	}
 	var was *runRequest
-	var pen *statePen
+	var pen *stateWriter
 	archived, completed := false, false
 	if err := c.loop.View(ctx, func(t *team.Team) { _, archived = t.Archive[id] }); err != nil {
 		return view.RunView{}, err
@@ -351,7 +351,7 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 // resumes it.
 func (c *Controller) importRun(ctx context.Context, by change.Actor, id, repo string, flags view.RunFlags) (view.RunView, error) {
 	path := filepath.Join(runsDir(repo), id, runstate.RunStateName)
-	pen := &statePen{e: c, m: &runMember{id: id}, begun: true}
+	pen := &stateWriter{e: c, m: &runMember{id: id}, begun: true}
 	seen, err := pen.look(path) // before it is read: a later version is not known
 	var state runstate.RunState
 	if err == nil {

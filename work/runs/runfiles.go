@@ -45,8 +45,8 @@ func (m *runMember) rouse() {
 	}
 }
 
-// statePen writes the state file of one run.
-type statePen struct {
+// stateWriter writes the state file of one run.
+type stateWriter struct {
 	e      *Controller
 	m      *runMember
 	warned bool
@@ -58,7 +58,7 @@ type statePen struct {
 	taken uint64          // Seq of the observation whose content is in the journal
 }
 
-func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
+func (p *stateWriter) keep(ctx context.Context, dirty <-chan struct{}) {
 	for {
 		select {
 		case <-dirty:
@@ -86,7 +86,7 @@ func (p *statePen) keep(ctx context.Context, dirty <-chan struct{}) {
 }
 
 // write replaces the file with the state in the journal.
-func (p *statePen) write(ctx context.Context) error {
+func (p *stateWriter) write(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, err := p.now(ctx)
@@ -107,7 +107,7 @@ const roundsMax = 8
 
 // put writes the file, unless it holds an edit: that stays as it is until the run is resumed. What cannot be taken in is kept under
 // another name.
-func (p *statePen) put(ctx context.Context, is *stateNow) error {
+func (p *stateWriter) put(ctx context.Context, is *stateNow) error {
 	if err := p.open(is.path); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func atEnd(r *workflow.Run) bool {
 
 // withoutFolder handles a run whose folder was removed. A run that has ended is archived, as by
 // `fairlead run prune`. For an active run the folder is created again.
-func (p *statePen) withoutFolder(ctx context.Context, dir string, over bool) error {
+func (p *stateWriter) withoutFolder(ctx context.Context, dir string, over bool) error {
 	if !over {
 		if err := os.MkdirAll(dir, DirMode); err != nil {
 			return err

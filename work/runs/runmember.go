@@ -48,7 +48,7 @@ type runMember struct {
 	due   uint64                    // number of changes that run_state.json has to show
 	said  atomic.Uint64             // the last of these changes that it shows
 	watch context.CancelFunc        // stops the polling of gates and answers; nil: not polling
-	state *statePen                 // the writer of run_state.json
+	state *stateWriter              // the writer of run_state.json
 	pen   context.CancelFunc        // stops it; nil: it does not run
 	tree  string                    // the outcome for its worktree; empty: nothing yet
 	left  string                    // why its branch in the repository has not the newest commits; empty: it has
@@ -59,7 +59,7 @@ func (c *Controller) RunMember(id string) *runMember {
 	m := c.Live[id]
 	if m == nil {
 		m = &runMember{id: id, Seats: map[string]*sessions.Slot{}, doing: map[string]bool{}, env: map[string]string{}}
-		m.state = &statePen{e: c, m: m}
+		m.state = &stateWriter{e: c, m: m}
 		c.Live[id] = m
 	}
 	return m
@@ -106,8 +106,8 @@ func logFile(r *workflow.Run, how howRun, step workflow.StepID, attempt int) str
 	return filepath.Join(dir, runstate.StepLogName(string(r.ID), string(step), attempt))
 }
 
-// errandsOfRun starts the pending actions of a run and updates run_state.json.
-func (c *Controller) errandsOfRun(id string) {
+// actOnRun starts the pending actions of a run and updates run_state.json.
+func (c *Controller) actOnRun(id string) {
 	r := c.loop.State().Runs[id]
 	if r == nil || c.loop.Holding() {
 		c.forgetRun(id)
@@ -134,7 +134,7 @@ func (c *Controller) errandsOfRun(id string) {
 			continue
 		}
 		m.doing[todo.Key] = true
-		c.errandOfStep(r, todo)
+		c.actOnStep(r, todo)
 	}
 	if how := howOf(c.loop.State(), id); how.Worktree != "" && runIsDone(r) {
 		key := "worktree/" + id
@@ -205,9 +205,9 @@ func (c *Controller) forgetRun(id string) {
 	delete(c.snapshots, id)
 }
 
-// errandOfStep carries out an action of a run. Calculations run here, on a team whose changes are
+// actOnStep carries out an action of a run. Calculations run here, on a team whose changes are
 // all journaled. Actions that read files run outside the loop.
-func (c *Controller) errandOfStep(r *workflow.Run, todo team.Action) {
+func (c *Controller) actOnStep(r *workflow.Run, todo team.Action) {
 	id, step := string(r.ID), todo.Step.Lease.Step
 	switch todo.Do {
 	case team.EvaluateCondition:

@@ -26,7 +26,7 @@ type stateNow struct {
 	task  bool
 }
 
-func (p *statePen) now(ctx context.Context) (is stateNow, err error) {
+func (p *stateWriter) now(ctx context.Context) (is stateNow, err error) {
 	err = p.e.loop.View(ctx, func(t *team.Team) {
 		if r := t.Runs[p.m.id]; r != nil {
 			is = stateNow{runstate.RunStateOf(r), stateFile(r), p.m.due, atEnd(r), r.AtRest(), howOf(t, p.m.id).Task != nil}
@@ -36,7 +36,7 @@ func (p *statePen) now(ctx context.Context) (is stateNow, err error) {
 }
 
 // open prepares the exchange of the run's folder. The error wraps fs.ErrNotExist if there is none.
-func (p *statePen) open(path string) error {
+func (p *stateWriter) open(path string) error {
 	if p.files != nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (p *statePen) open(path string) error {
 }
 
 // look reads the file. The error wraps fs.ErrNotExist if its folder is missing.
-func (p *statePen) look(path string) (seen runstate.Seen, err error) {
+func (p *stateWriter) look(path string) (seen runstate.Seen, err error) {
 	if err := p.open(path); err != nil {
 		return seen, err
 	}
@@ -63,7 +63,7 @@ func (p *statePen) look(path string) (seen runstate.Seen, err error) {
 
 // judge says what to do about the file as it was seen: it is an edit that may be taken in, or it is kept aside because of why. If it
 // is neither, Fairlead wrote it or may replace it.
-func (p *statePen) judge(is *stateNow, seen *runstate.Seen, by string) (edit *workflow.StateEdited, why string) {
+func (p *stateWriter) judge(is *stateNow, seen *runstate.Seen, by string) (edit *workflow.StateEdited, why string) {
 	was := &seen.State
 	switch {
 	case seen.Own || seen.Seq == p.taken || seen.Kind == exchange.KindDeleted || seen.Sum == file.SumOf(is.state.Render()):
@@ -89,7 +89,7 @@ func (p *statePen) judge(is *stateNow, seen *runstate.Seen, by string) (edit *wo
 }
 
 // keepAside renames what another program wrote.
-func (p *statePen) keepAside(seen *runstate.Seen, why string) error {
+func (p *stateWriter) keepAside(seen *runstate.Seen, why string) error {
 	name, err := p.files.PutAside(*seen, exchange.Foreign)
 	if err == nil {
 		p.kept(name, why)
@@ -98,17 +98,17 @@ func (p *statePen) keepAside(seen *runstate.Seen, why string) error {
 }
 
 // kept says what was kept aside, and why.
-func (p *statePen) kept(name, why string) {
+func (p *stateWriter) kept(name, why string) {
 	p.e.log.Warn("run_state.json was edited by a person or another program; that file is kept aside, and Fairlead writes its own", "run",
 		p.m.id, "kept_as", name, "why", why)
 	p.say("kept aside as " + name + ": " + why)
 }
 
 // say records for people the outcome of an edit.
-func (p *statePen) say(words string) { p.edited.Store(&words) }
+func (p *stateWriter) say(words string) { p.edited.Store(&words) }
 
 // takeEdit takes in an edit of run_state.json before the run is resumed, or keeps it aside.
-func (p *statePen) takeEdit(ctx context.Context, by change.Actor) (taken bool, err error) {
+func (p *stateWriter) takeEdit(ctx context.Context, by change.Actor) (taken bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	is, err := p.now(ctx)

@@ -109,9 +109,9 @@ func TestLookAtTheStateFile(t *testing.T) {
 	}
 }
 
-func statePenFor(t *testing.T) *statePen {
+func statePenFor(t *testing.T) *stateWriter {
 	t.Helper()
-	return &statePen{e: &Controller{log: slog.New(slog.DiscardHandler)}, m: &runMember{id: "r"}}
+	return &stateWriter{e: &Controller{log: slog.New(slog.DiscardHandler)}, m: &runMember{id: "r"}}
 }
 
 // TestTornStateFile looks at the file while an editor writes it in place: between the truncation and the last byte nothing is

@@ -35,13 +35,13 @@ type stored struct {
 
 // follower keeps the mirror of a handle: it brings what the stream has, and knows where both end.
 type follower struct {
-	remote  *remote
-	mirror  *sqlite.Journal
-	report  func(error)   // may be nil
-	overlap uint64        // the last message whose batch the mirror had in part or whole when it was opened
-	wanted  chan struct{} // has room for one: a reader waits for the mirror
-	closed  chan struct{}
-	bell    journal.Bell // rings when the mirror grew, or damage was found or has gone
+	remote   *remote
+	mirror   *sqlite.Journal
+	report   func(error)   // may be nil
+	overlap  uint64        // the last message whose batch the mirror had in part or whole when it was opened
+	wanted   chan struct{} // has room for one: a reader waits for the mirror
+	closed   chan struct{}
+	notifier journal.Notifier // rings when the mirror grew, or damage was found or has gone
 
 	mu       sync.Mutex
 	end      position          // what the next append follows: the mirror's end, or own changes that are stored and not yet mirrored
@@ -84,7 +84,7 @@ func (f *follower) stuck(err error) {
 	if known {
 		return
 	}
-	f.bell.Ring()
+	f.notifier.Notify()
 	if f.report != nil {
 		f.report(err)
 	}
@@ -413,14 +413,14 @@ func (f *follower) keepOne(ctx context.Context, p pending) error {
 	f.count(p.position, p.changes)
 	f.damage, f.asOf, f.silent = nil, time.Now(), time.Time{}
 	f.mu.Unlock()
-	f.bell.Ring()
+	f.notifier.Notify()
 	return nil
 }
 
 // reach waits until the condition holds, which is looked at under the lock.
 func (f *follower) reach(ctx context.Context, holds func() bool) error {
 	for {
-		next := f.bell.Next()
+		next := f.notifier.Next()
 		f.mu.Lock()
 		is, damage := holds(), f.damage
 		f.mu.Unlock()

@@ -49,5 +49,5 @@ func (j *Journal) Read(ctx context.Context, q journal.Query) iter.Seq2[journal.C
 
 // Watch reads on as changes come; see [journal.Journal].
 func (j *Journal) Watch(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
-	return journal.Follow(ctx, q, j.mirror.Read, &j.bell, j.closed)
+	return journal.Follow(ctx, q, j.mirror.Read, &j.notifier, j.closed)
 }

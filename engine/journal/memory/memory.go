@@ -29,7 +29,7 @@ type slate struct {
 	streams   map[string][]uint64 // entity to the Seqs of its changes, ascending
 	snapshots []journal.Snapshot  // ascending by Seq
 	sum       journal.Summer
-	bell      journal.Bell
+	notifier  journal.Notifier
 }
 
 // Journal is one handle.
@@ -61,7 +61,7 @@ func (j *Journal) Append(ctx context.Context, batch []journal.Change, expect ...
 	}
 	last, err := j.slate.append(batch, expect)
 	if err == nil && len(batch) > 0 {
-		j.slate.bell.Ring()
+		j.slate.notifier.Notify()
 	}
 	return last, err
 }
@@ -154,7 +154,7 @@ func (s *slate) part(q journal.Query) ([]journal.Change, []uint64) {
 
 // Watch reads on as changes come; see [journal.Journal].
 func (j *Journal) Watch(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
-	return journal.Follow(ctx, q, j.Read, &j.slate.bell, j.closed)
+	return journal.Follow(ctx, q, j.Read, &j.slate.notifier, j.closed)
 }
 
 // Head is the last Seq and its hash; see [journal.Journal].

@@ -48,7 +48,7 @@ func (j *Journal) append(
 	case err != nil:
 		return 0, fmt.Errorf("append to journal: %w", err)
 	}
-	j.bell.Ring()
+	j.notifier.Notify()
 	return last, nil
 }
 

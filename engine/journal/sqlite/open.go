@@ -44,9 +44,9 @@ var schema string
 
 // Journal is a handle on one file. Its methods may be called from many goroutines.
 type Journal struct {
-	path string
-	file os.FileInfo // what lay at path when it was opened for writing
-	bell journal.Bell
+	path     string
+	file     os.FileInfo // what lay at path when it was opened for writing
+	notifier journal.Notifier
 
 	writer *sql.DB       // one connection; nil: the journal is only read
 	insert *sql.Stmt     // of the writer

@@ -23,7 +23,7 @@ type watching struct {
 
 // Watch reads on as changes come, also those of other processes; see [journal.Journal].
 func (j *Journal) Watch(ctx context.Context, q journal.Query) iter.Seq2[journal.Change, error] {
-	follow := journal.Follow(ctx, q, j.Read, &j.bell, j.closed)
+	follow := journal.Follow(ctx, q, j.Read, &j.notifier, j.closed)
 	return func(yield func(journal.Change, error) bool) {
 		j.watch.enter(j.lookOut)
 		defer j.watch.leave()
@@ -53,7 +53,7 @@ func (w *watching) leave() {
 	}
 }
 
-// lookOut rings the bell whenever the file has changed. It rings once at first, because another
+// lookOut rings the notifier whenever the file has changed. It rings once at first, because another
 // process may have appended before. It also rings if it cannot check the file: the watchers' own
 // reads then report the error.
 func (j *Journal) lookOut(stop <-chan struct{}) {
@@ -75,7 +75,7 @@ func (j *Journal) lookOut(stop <-chan struct{}) {
 		}
 		if now != seen {
 			seen = now
-			j.bell.Ring()
+			j.notifier.Notify()
 		}
 	}
 }

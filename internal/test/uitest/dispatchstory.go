@@ -29,7 +29,7 @@ type DispatchStory struct {
 	Refuse   func() string                        // the next input is refused with this text
 	MadeOf   func(text string)                    // a file with this text
 	Edit     func(change func(*api.DispatchView)) // in all later answers
-	EditTalk func(change func(*api.DispatchTalk))
+	EditTalk func(change func(*api.DispatchDialogue))
 }
 
 // shownState returns a state in the page's spelling.
@@ -204,7 +204,7 @@ func HostileSession(t *testing.T, p *Page, target Target) {
 		d.Lines[len(d.Lines)-1].Trigger = Lie
 		d.Conversations[0].Summary, d.Conversations[0].Agents = Lie, []string{Lie}
 	})
-	s.EditTalk(func(talk *api.DispatchTalk) {
+	s.EditTalk(func(talk *api.DispatchDialogue) {
 		talk.Summary, talk.Agents = Lie, []string{Lie}
 		talk.Outputs = append(talk.Outputs, api.DispatchOutput{Name: Lie, Bytes: int64(len(Lie))},
 			api.DispatchOutput{Name: "../../x", Bytes: 1})

@@ -134,7 +134,7 @@ func (d *DispatchByHand) Edit(change func(*api.DispatchView)) {
 }
 
 // EditTalk changes every later answer that shows its first conversation.
-func (d *DispatchByHand) EditTalk(change func(*api.DispatchTalk)) {
+func (d *DispatchByHand) EditTalk(change func(*api.DispatchDialogue)) {
 	editAs(d.Proxy, "/dispatch/"+d.Name+"/conversations/1", change)
 }
 

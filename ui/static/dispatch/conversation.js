@@ -19,7 +19,7 @@ const SECTIONS_FIRST = 120;
 /** A dialogue can grow without a change in the journal, so the page requests it at this interval. */
 const LOOK_AGAIN_MS = 4000;
 
-/** @typedef {import('../shell/api.js').DispatchTalk} Talk */
+/** @typedef {import('../shell/api.js').DispatchDialogue} Talk */
 
 /** @param {{session: string, t: Talk, file: {name: string, bytes: number, changed_at: string}}} props */
 function Output({ session, t, file: f }) {

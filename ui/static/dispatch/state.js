@@ -11,7 +11,7 @@ import { conversationN, sessionName } from '../shell/router.js';
 
 /** @typedef {import('../shell/api.js').DispatchRow} Row */
 /** @typedef {import('../shell/api.js').DispatchView} View */
-/** @typedef {import('../shell/api.js').DispatchTalk} Talk */
+/** @typedef {import('../shell/api.js').DispatchDialogue} Talk */
 
 export const sessions = signal(/** @type {Row[]} */ ([])); // open ones first, then the newest
 export const dispatchesKnown = signal(false);

@@ -331,7 +331,7 @@ const BASE = '/api/v1';
  * @property {string[] | null} waits_for what keeps an agent from beginning
  * @property {string[] | null} notes what people should know of its files
  */
-/** @typedef {DispatchConversation & {dialogue: string, dialogue_bytes: number, dialogue_left_out: number, outputs: {name: string, bytes: number, changed_at: string}[] | null, outputs_left_out: number, notes: string[] | null}} DispatchTalk */
+/** @typedef {DispatchConversation & {dialogue: string, dialogue_bytes: number, dialogue_left_out: number, outputs: {name: string, bytes: number, changed_at: string}[] | null, outputs_left_out: number, notes: string[] | null}} DispatchDialogue */
 /** @typedef {Record<string, string | number | boolean | {text: string, agent?: string, base?: string}>} RunFlags as in the API */
 /** @typedef {{message: string, location?: string}} Fault */
 /** @typedef {{subject?: string, event?: string, state?: string, row?: string, reason?: string, takes?: string[]}} RefusalBody */
@@ -572,7 +572,7 @@ export const transcript = (query) =>
 export const sessions = () => get('/dispatch');
 /** @param {string} session @returns {Promise<DispatchView>} */
 export const session = (session) => get(`/dispatch/${name(session)}`);
-/** @param {string} session @param {number} n @returns {Promise<DispatchTalk>} */
+/** @param {string} session @param {number} n @returns {Promise<DispatchDialogue>} */
 export const conversation = (session, n) => get(`/dispatch/${name(session)}/conversations/${n}`);
 /** @param {Record<string, string>} body mode, host, path @returns {Promise<DispatchView>} */
 export const startSession = (body) => post('/dispatch', body);

@@ -24,7 +24,7 @@ import (
 const (
 	requestMax  = 16 << 10         // bytes of a request to join, which has less than 1 KiB
 	answerMax   = 64 << 10         // of the answer: two certificates and some addresses
-	joinWithin  = 10 * time.Second // for the whole conversation at the door
+	joinWithin  = 10 * time.Second // for the whole conversation at the server for joining
 	callersMax  = 16               // at one time; more are closed at once
 	whyMax      = 300              // bytes of the team's reason
 	requestForm = 1                // version of the format
@@ -42,7 +42,7 @@ type request struct {
 	Engine string `json:"engine,omitempty"` // HOST:PORT of a host that is to be an engine host
 }
 
-// answer is what the door says: a code, or the rest.
+// answer is what the server for joining says: a code, or the rest.
 type answer struct {
 	Code        Code         `json:"code,omitempty"`
 	Why         string       `json:"why,omitempty"`
@@ -61,8 +61,8 @@ type Joiner struct {
 	Address string // of an engine host, HOST:PORT
 }
 
-// Door is where hosts join. Its fields are set before Serve.
-type Door struct {
+// Server is where hosts join. Its fields are set before Serve.
+type Server struct {
 	Book      *Book
 	Authority *ca.Authority
 	Members   cluster.Members
@@ -74,7 +74,7 @@ type Door struct {
 
 // Serve answers hosts until the last invitation has expired, or the context ends. It closes the listener, and returns
 // when all callers are answered.
-func (d *Door) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
+func (d *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	context.AfterFunc(ctx, func() { listener.Close() })
@@ -110,8 +110,8 @@ func (d *Door) Serve(ctx context.Context, listener net.Listener, config *tls.Con
 	}
 }
 
-// closeInTime ends the door when no invitation is left. One that is made meanwhile keeps it open.
-func (d *Door) closeInTime(ctx context.Context, cancel func()) {
+// closeInTime ends the server for joining when no invitation is left. One that is made meanwhile keeps it open.
+func (d *Server) closeInTime(ctx context.Context, cancel func()) {
 	for {
 		left := d.Book.Until().Sub(d.Now())
 		if left <= 0 {
@@ -127,7 +127,7 @@ func (d *Door) closeInTime(ctx context.Context, cancel func()) {
 }
 
 // answer takes one request. Its error is for the log; the caller gets a code.
-func (d *Door) answer(ctx context.Context, conn *tls.Conn) error {
+func (d *Server) answer(ctx context.Context, conn *tls.Conn) error {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (d *Door) answer(ctx context.Context, conn *tls.Conn) error {
 }
 
 // admit judges a request: the invitation, then the name, the names in the certificate, and the team.
-func (d *Door) admit(ctx context.Context, line []byte, from net.Addr) (answer, error) {
+func (d *Server) admit(ctx context.Context, line []byte, from net.Addr) (answer, error) {
 	r, err := parseRequest(line)
 	if err != nil {
 		return answer{}, err
