@@ -19,6 +19,7 @@ import (
 	driverexec "github.com/fairlead-dev/fairlead/process/driver/exec"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -36,7 +37,7 @@ func TestStepElsewhere(t *testing.T) {
 			".agents/prompts/work.md": "do the work", "flow.yaml": "name: far\nsteps:\n  - {id: one, agent: ada, prompt: work.md}\n",
 		})
 	w.stop()
-	prepared := make(chan driver.Launch, 1)
+	prepared := make(chan spawn.Launch, 1)
 	w.host = func(h seam.Host) seam.Host { return capturingHost{h, prepared} }
 	w.opened = func() {
 		if err := w.engine.Loop.Notify(loop.Request{Events: []team.Event{
@@ -68,10 +69,10 @@ func TestStepElsewhere(t *testing.T) {
 // capturingHost starts nothing.
 type capturingHost struct {
 	seam.Host
-	launches chan<- driver.Launch
+	launches chan<- spawn.Launch
 }
 
-func (h capturingHost) Start(_ context.Context, _ string, _ uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
+func (h capturingHost) Start(_ context.Context, _ string, _ uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
 	select {
 	case h.launches <- launch:
 	default: // a later attempt
@@ -143,7 +144,7 @@ func TestConfineWithoutController(t *testing.T) {
 	script := `echo x > src/in; echo x > out; echo x > ` + reports + `/report; echo x > ` + root +
 		`/far; echo x > "$TMPDIR/t" && cp "$TMPDIR/t" src/temp
 git -c user.name=ann -c user.email=ann@localhost commit -q --allow-empty -m two; git log --format=%s > src/log`
-	launch := driver.Launch{
+	launch := spawn.Launch{
 		Argv: []string{"sh", "-c", script}, Dir: tree,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // fakeDriver understands lines: "usage IN OUT COST", "stop ok", "stop ok 85%" and "stop WHY"; "turn IN OUT COST",
@@ -45,8 +46,8 @@ func (d *fakeDriver) Check(driver.Agent) error {
 	return d.check.ask("")
 }
 
-func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
-	launch := driver.Launch{Argv: []string{string(s.Kind), s.Resume}}
+func (d *fakeDriver) Launch(_ driver.Agent, s driver.Session) (spawn.Launch, error) {
+	launch := spawn.Launch{Argv: []string{string(s.Kind), s.Resume}}
 	if s.Kind == driver.Turn || s.Kind == driver.Lead || s.Prompt != "" {
 		launch.Input = fakeOrder{Prompt: s.Prompt}.line()
 	}

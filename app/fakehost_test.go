@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/process/driver"
@@ -126,7 +127,7 @@ type hostHandle struct {
 	crashPoint *crashPoint
 }
 
-func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
+func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
 	if err := h.starts.ask(id); err != nil {
 		return nil, err
 	}
@@ -477,4 +478,4 @@ func (o *fakeOutput) Close() error {
 	return nil
 }
 
-var fakeLaunch = driver.Launch{Argv: []string{string(driver.Work)}}
+var fakeLaunch = spawn.Launch{Argv: []string{string(driver.Work)}}

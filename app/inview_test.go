@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -27,7 +27,7 @@ func inView(host *sessions.Shims) seam.Host {
 	return viewed{host}
 }
 
-func (h viewed) Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (seam.Process, error) {
+func (h viewed) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (seam.Process, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err

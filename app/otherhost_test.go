@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/invite"
 	"github.com/fairlead-dev/fairlead/hosts/local"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -206,10 +206,10 @@ func (o *otherHost) serveStart(here hostHandle) {
 		if _, err := o.b.engine.Cluster.Grant(ctx, o.name, wire.GrantIn{Token: in.Token}); err != nil {
 			return nil, err
 		}
-		if in.Start.Dir != "" && in.Start.Dir != o.tree() {
-			return nil, &seam.CannotStart{Why: "it is to work in " + in.Start.Dir}
+		if in.Launch.Dir != "" && in.Launch.Dir != o.tree() {
+			return nil, &seam.CannotStart{Why: "it is to work in " + in.Launch.Dir}
 		}
-		p, err := here.Start(ctx, id, in.Epoch, driver.Launch{Argv: in.Start.Argv, Input: in.Start.Input}, 0)
+		p, err := here.Start(ctx, id, in.Epoch, spawn.Launch{Argv: in.Launch.Argv, Input: in.Launch.Input}, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -28,7 +28,7 @@ type stage struct {
 
 func newStage() *stage { return &stage{came: make(chan *player, 64), actors: map[string]*player{}} }
 
-func (h *stage) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
+func (h *stage) Start(_ context.Context, session string, _ uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
 	p := &player{
 		stage: h, session: session, launch: launch, done: make(chan struct{}), told: make(chan string, 64),
 		input: int64(len(launch.Input)),
@@ -99,7 +99,7 @@ func (h *stage) acts(t testing.TB, session string) *player {
 type player struct {
 	stage   *stage
 	session string
-	launch  driver.Launch
+	launch  spawn.Launch
 	out     spool
 	done    chan struct{}
 	once    sync.Once

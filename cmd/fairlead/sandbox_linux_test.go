@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
@@ -60,7 +61,8 @@ func TestSandboxUnderTheShim(t *testing.T) {
 			argv := held(t, program, []string{"/bin/sh", "-c", roamer, "sh", in},
 				sandbox.View{Places: []sandbox.Place{{Path: dir, Access: sandbox.Read}, {Path: in, Access: sandbox.Write}}})
 			h, err := shim.Start(t.Context(), filepath.Join(dir, "session"), shim.Spec{
-				Session: "coder-17", Workspace: dir, Fence: 1, Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"},
+				Session: "coder-17", Workspace: dir, Fence: 1,
+				Launch: spawn.Launch{Argv: argv, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}},
 			})
 			if err != nil {
 				t.Fatal(err)

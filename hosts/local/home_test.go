@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -14,7 +14,7 @@ func TestAdoptWithoutALease(t *testing.T) {
 	t.Parallel()
 	s, h := newSessions(t)
 	own, err := s.Shims.Start(t.Context(), "coder-1", 1,
-		driver.Launch{Argv: []string{"/bin/sh", "-c", "read line"}, Dir: "/", KeepStdin: true}, 0)
+		spawn.Launch{Argv: []string{"/bin/sh", "-c", "read line"}, Dir: "/", KeepStdin: true}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

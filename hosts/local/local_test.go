@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -84,7 +84,7 @@ func askAs(h http.Handler, epoch, method, path, body string) *http.Response {
 func startBody(session, script string) string {
 	text, _ := json.Marshal(wire.StartIn{
 		Token: host.Token{Session: session, Host: "b", Incarnation: 1, N: 1}, Epoch: 1, OnLost: host.Restart,
-		Start: wire.Start{Argv: []string{"/bin/sh", "-c", script}, Dir: "/"},
+		Launch: spawn.Launch{Argv: []string{"/bin/sh", "-c", script}, Dir: "/"},
 	})
 	return string(text)
 }
@@ -214,7 +214,7 @@ func TestRepeatedInput(t *testing.T) {
 	t.Parallel()
 	s, h := newSessions(t)
 	if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1",
-		strings.Replace(startBody("coder-1", "read line; echo $line"), `"start":{`, `"start":{"keep_stdin":true,`, 1))); err != nil {
+		strings.Replace(startBody("coder-1", "read line; echo $line"), `"launch":{`, `"launch":{"keep_stdin":true,`, 1))); err != nil {
 		t.Fatal(err)
 	}
 	input := func(offset int64, label, text string) error {
@@ -321,7 +321,7 @@ func TestEarlierSessionOfTheName(t *testing.T) {
 		return wire.Check(ask(h, "POST", "/v1/sessions/coder-1", body))
 	}
 	own, err := s.Shims.Start(t.Context(), "coder-1", 1,
-		driver.Launch{Argv: []string{"/bin/sh", "-c", "echo own; read line"}, Dir: "/", KeepStdin: true}, 0)
+		spawn.Launch{Argv: []string{"/bin/sh", "-c", "echo own; read line"}, Dir: "/", KeepStdin: true}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

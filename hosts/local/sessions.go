@@ -15,8 +15,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -172,16 +172,13 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 }
 
 // launch is a session's launch on this machine, with its environment, and in the sandbox of its agent.
-func (s *Sessions) launch(ctx context.Context, id string, in wire.StartIn) (driver.Launch, error) {
+func (s *Sessions) launch(ctx context.Context, id string, in wire.StartIn) (spawn.Launch, error) {
 	in, err := wire.Resolve(in, os.Environ(), in.Token.Host)
 	if err != nil {
-		return driver.Launch{}, err
+		return spawn.Launch{}, err
 	}
-	l := in.Start
-	launch := driver.Launch{
-		Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports,
-		PortsFor: l.PortsFor,
-	}
+	launch := in.Launch
+	launch.View = nil // only this machine makes one
 	if in.Confine == nil {
 		return launch, nil
 	}

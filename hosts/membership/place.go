@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
@@ -257,7 +257,7 @@ func (c *Controller) at(t *team.Team, run, except string) (names []string) {
 }
 
 // StartOn starts a session on the host of its lease: its files go there first.
-func (c *Controller) StartOn(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, l driver.Launch,
+func (c *Controller) StartOn(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, l spawn.Launch,
 	box *seam.Confinement,
 ) (seam.Process, error) {
 	lease, away := c.LeaseOf(s.ID)
@@ -269,10 +269,7 @@ func (c *Controller) StartOn(ctx context.Context, m *sessions.Slot, s team.Sessi
 	}
 	in := wire.StartIn{
 		Token: lease.Token, Epoch: epoch, OnLost: lease.OnLost, GraceMS: m.Conf.Grace.Milliseconds(), Confine: box,
-		Start: wire.Start{
-			Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin, Ports: l.Ports,
-			PortsFor: l.PortsFor,
-		},
+		Launch: l,
 	}
 	said := false
 	for again := loop.Retry(); ; {

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/retry"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -30,7 +30,7 @@ func (c *Controller) Router() seam.Host {
 }
 
 // Start implements seam.Host for sessions of this machine.
-func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (seam.Process, error) {
+func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (seam.Process, error) {
 	if name := r.c.HostOf(session); name != "" {
 		return nil, &seam.CannotStart{Why: "it is placed on host " + name}
 	}

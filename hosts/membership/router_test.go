@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -24,14 +24,14 @@ func TestStartSoonAfterTheLease(t *testing.T) {
 		Name: "a", Stream: true, Deadline: func() host.BootTime { return now + host.EndAfter },
 		Confirmed: func() bool { looked = now; return true },
 		NoteLease: func(host.Lease) error { now += host.BootTime(20 * time.Second); return nil },
-		StartLeased: func(_ context.Context, _ string, _ uint64, _ driver.Launch, _ time.Duration, man *host.DeadMan) (seam.Process,
+		StartLeased: func(_ context.Context, _ string, _ uint64, _ spawn.Launch, _ time.Duration, man *host.DeadMan) (seam.Process,
 			error,
 		) {
 			by = man.StartBy
 			return nil, nil
 		},
 	}
-	if _, err := (&Router{c: c}).Start(t.Context(), "coder-1", 1, driver.Launch{}, 0); err != nil {
+	if _, err := (&Router{c: c}).Start(t.Context(), "coder-1", 1, spawn.Launch{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if by != looked+host.GrantFor {

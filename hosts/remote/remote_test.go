@@ -423,7 +423,7 @@ func TestRefusedStart(t *testing.T) {
 	if w.guard.asked != 2 {
 		t.Errorf("the leader was asked %d times", w.guard.asked) // not for a session that began
 	}
-	in.Start.Input = make([]byte, wire.BodyMax)
+	in.Launch.Input = make([]byte, wire.BodyMax)
 	_, err = w.leader.StartOn(t.Context(), in, "coder-1")
 	if no, is := errors.AsType[*seam.CannotStart](err); !is || !strings.Contains(no.Why, "at most") {
 		t.Error(err)

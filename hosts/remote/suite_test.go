@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -39,7 +40,7 @@ func TestHosts(t *testing.T) {
 }
 
 // begin starts a session, as the controllers do.
-func begin(t testing.TB, h seam.Host, session string, epoch uint64, l driver.Launch) seam.Process {
+func begin(t testing.TB, h seam.Host, session string, epoch uint64, l spawn.Launch) seam.Process {
 	t.Helper()
 	p, err := h.Start(t.Context(), session, epoch, l, time.Second)
 	if _, before := errors.AsType[*seam.AlreadyStarted](err); before {
@@ -53,7 +54,7 @@ func begin(t testing.TB, h seam.Host, session string, epoch uint64, l driver.Lau
 }
 
 // listens begins a session that reads its input, and follows its output.
-func listens(t *testing.T, h seam.Host, session, script string) (driver.Launch, seam.Process, io.ReadCloser) {
+func listens(t *testing.T, h seam.Host, session, script string) (spawn.Launch, seam.Process, io.ReadCloser) {
 	t.Helper()
 	l := shell(script)
 	l.KeepStdin = true
@@ -179,7 +180,7 @@ func startsOnce(t *testing.T, h seam.Host) {
 
 func cannotStart(t *testing.T, h seam.Host) {
 	for range 2 {
-		_, err := h.Start(t.Context(), "coder-4", 1, driver.Launch{Argv: []string{"/no/such/program"}, Dir: "/"}, time.Second)
+		_, err := h.Start(t.Context(), "coder-4", 1, spawn.Launch{Argv: []string{"/no/such/program"}, Dir: "/"}, time.Second)
 		if no, is := errors.AsType[*seam.CannotStart](err); !is || !strings.Contains(no.Why, "/no/such/program") {
 			t.Error(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/local"
 	"github.com/fairlead-dev/fairlead/hosts/remote"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -126,15 +126,15 @@ func (w *world) dial(ctx context.Context) (*http.Client, string, error) {
 }
 
 // Start makes the leader's side a seam.Host, for the suite.
-func (w *world) Start(ctx context.Context, session string, epoch uint64, l driver.Launch, grace time.Duration) (seam.Process, error) {
+func (w *world) Start(ctx context.Context, session string, epoch uint64, l spawn.Launch, grace time.Duration) (seam.Process, error) {
 	return w.leader.StartOn(ctx, startIn(session, epoch, l, grace), session)
 }
 
-func startIn(session string, epoch uint64, l driver.Launch, grace time.Duration) wire.StartIn {
+func startIn(session string, epoch uint64, l spawn.Launch, grace time.Duration) wire.StartIn {
 	return wire.StartIn{
 		Token: host.Token{Session: session, Host: "b", Incarnation: 1, N: 1}, Epoch: epoch, OnLost: host.Restart,
 		GraceMS: grace.Milliseconds(),
-		Start:   wire.Start{Argv: l.Argv, Dir: l.Dir, Env: l.Env, Input: l.Input, KeepStdin: l.KeepStdin},
+		Launch:  l,
 	}
 }
 
@@ -273,8 +273,8 @@ func (w *world) breaksAtRandom(seed uint64) *world {
 	return w
 }
 
-func shell(script string) driver.Launch {
-	return driver.Launch{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"}
+func shell(script string) spawn.Launch {
+	return spawn.Launch{Argv: []string{"/bin/sh", "-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: "/"}
 }
 
 func must[V any](t testing.TB) func(V, error) V {

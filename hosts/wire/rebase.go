@@ -88,10 +88,10 @@ func Rebase(in StartIn, from, to Places) StartIn {
 		}
 		return words
 	}
-	in.Start.Argv, in.Start.Env = list(in.Start.Argv), list(in.Start.Env)
-	in.Start.Dir = moved(in.Start.Dir)
-	if in.Start.Input != nil {
-		in.Start.Input = []byte(moved(string(in.Start.Input)))
+	in.Launch.Argv, in.Launch.Env = list(in.Launch.Argv), list(in.Launch.Env)
+	in.Launch.Dir = moved(in.Launch.Dir)
+	if in.Launch.Input != nil {
+		in.Launch.Input = []byte(moved(string(in.Launch.Input)))
 	}
 	if in.Confine != nil {
 		c := *in.Confine
@@ -153,10 +153,10 @@ func ofName(r rune) bool {
 // Resolve finishes a start on its host, with that host's environment and name. What the host lacks is a
 // *seam.CannotStart.
 func Resolve(in StartIn, environ []string, host string) (StartIn, error) {
-	launch, err := driver.Launch{Argv: in.Start.Argv, Dir: in.Start.Dir, Env: in.Start.Env}.Resolve(environ, host)
+	launch, err := driver.Resolve(in.Launch, environ, host)
 	if err != nil {
 		return StartIn{}, &seam.CannotStart{Why: err.Error()}
 	}
-	in.Start.Argv, in.Start.Env = launch.Argv, launch.Env
+	in.Launch = launch
 	return in, nil
 }

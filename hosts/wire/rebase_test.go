@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -22,7 +23,7 @@ var (
 
 // rebased is the text of a start with only an argument.
 func rebased(text string, from, to wire.Places) string {
-	return wire.Rebase(wire.StartIn{Start: wire.Start{Argv: []string{text}}}, from, to).Start.Argv[0]
+	return wire.Rebase(wire.StartIn{Launch: spawn.Launch{Argv: []string{text}}}, from, to).Launch.Argv[0]
 }
 
 func TestRebase(t *testing.T) {
@@ -74,7 +75,7 @@ func TestRebaseWhole(t *testing.T) {
 	start := func(p wire.Places) wire.StartIn {
 		return wire.StartIn{
 			Epoch: 7, GraceMS: 1000,
-			Start: wire.Start{
+			Launch: spawn.Launch{
 				Argv: []string{p.Exe, "adapter"}, Dir: p.Root + "/w", Env: []string{"PWD=" + p.Root + "/w"},
 				Input: []byte(`{"images":["` + p.Root + `/i.png"]}`), KeepStdin: true, Ports: 2, PortsFor: "w",
 			},
@@ -219,7 +220,7 @@ func TestPlacesCheck(t *testing.T) {
 
 // TestResolve checks that what a host lacks is an end of the session with a cause, after the way through JSON.
 func TestResolve(t *testing.T) {
-	in := wire.StartIn{Start: wire.Start{
+	in := wire.StartIn{Launch: spawn.Launch{
 		Argv: []string{"x"}, Env: []string{"KEY=<" + driver.Variable("TEAM_KEY") + ">"},
 		Input: []byte(driver.Variable("TEAM_KEY")),
 	}}
@@ -232,8 +233,8 @@ func TestResolve(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := wire.Resolve(in, []string{"TEAM_KEY=1"}, "b")
-	if err != nil || got.Start.Env[0] != "KEY=<1>" || string(got.Start.Input) != driver.Variable("TEAM_KEY") {
-		t.Errorf("%+v, %v", got.Start, err)
+	if err != nil || got.Launch.Env[0] != "KEY=<1>" || string(got.Launch.Input) != driver.Variable("TEAM_KEY") {
+		t.Errorf("%+v, %v", got.Launch, err)
 	}
 	_, err = wire.Resolve(in, []string{"TEAM_KEYS=1"}, "b")
 	var cannot *seam.CannotStart

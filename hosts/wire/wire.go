@@ -5,6 +5,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -43,25 +44,14 @@ const (
 	TreeField        = "Fairlead-Tree"   // header beside a bundle: carry.Sent
 )
 
-// StartIn is a session to start, at most once.
+// StartIn is a session to start, at most once. The launch has no view, and placeholders for what only the host knows: see Resolve.
 type StartIn struct {
 	Token   host.Token        `json:"token"`
 	Epoch   uint64            `json:"epoch"`
 	OnLost  host.OnLost       `json:"on_lost"`
-	Start   Start             `json:"start"`
+	Launch  spawn.Launch      `json:"launch"`
 	GraceMS int64             `json:"grace_ms"`
 	Confine *seam.Confinement `json:"confine,omitempty"` // nil: no sandbox
-}
-
-// Start is a driver.Launch. It has placeholders for what only the host knows: see Resolve.
-type Start struct {
-	Argv      []string `json:"argv"`
-	Dir       string   `json:"dir"`
-	Env       []string `json:"env"`
-	Input     []byte   `json:"input,omitempty"`
-	KeepStdin bool     `json:"keep_stdin,omitempty"`
-	Ports     int      `json:"ports,omitempty"`
-	PortsFor  string   `json:"ports_for,omitempty"`
 }
 
 // Status is a process as its host sees it.

@@ -2,7 +2,7 @@
 //
 // A driver translates between the two. For the team, every agent does the same things: it says and
 // thinks something, calls a tool, asks for permission, reports usage, and stops. The driver maps
-// them to the protocol of one program. It starts nothing itself: Launch describes how a process is
+// them to the protocol of one program. It starts nothing itself: Driver.Launch describes how a process is
 // started, and Converse reads the process's output (Wire.Output, from any offset, as often as
 // needed) and sends it prompts and answers. A driver keeps no state that could be lost: after a
 // restart, reading continues at the offset of the last known fact.
@@ -27,7 +27,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Agent is the part of an agent's configuration that a driver needs.
@@ -41,7 +41,7 @@ type Agent struct {
 	Mode      string // acp, claude, codex: the program's own permission mode; empty: the one that asks for permission
 	MCP       MCP    // address of the team's tools; zero: not offered
 
-	// Elsewhere is the other host for which its launch is, where Launch.Resolve finishes it; empty: it is for this
+	// Elsewhere is the other host for which its launch is, where Resolve finishes it; empty: it is for this
 	// machine. Nothing of this machine's environment is in it then, and nothing of this machine is looked at.
 	Elsewhere string
 }
@@ -83,20 +83,6 @@ const (
 	Turn    Kind = "turn"    // turns in channels: the prompt is the first one, further ones may follow
 	Lead    Kind = "lead"    // the session of the lead: it receives summons, wake-ups and its channels' turns, and keeps running
 )
-
-// Launch describes how a process is started. Names of environment variables may be shown, values
-// never.
-type Launch struct {
-	Argv      []string
-	Dir       string
-	Env       []string // complete environment of the process
-	Input     []byte   // first bytes on standard input, written at the start
-	KeepStdin bool     // keep standard input open after Input for Prompt, Answer and Cancel
-	Ports     int      // TCP ports to lease for the process; the daemon sets it, not a driver
-	PortsFor  string   // the same text gets the same ports again if they are free
-
-	View *sandbox.View // what the process gets of the machine on which it starts; nil: everything
-}
 
 // FactKind is the kind of a fact.
 type FactKind string
@@ -352,7 +338,7 @@ type Driver interface {
 
 	// Launch describes how the session's process is started. The result depends only on the arguments
 	// and on this process's environment: the same call returns the same launch.
-	Launch(a Agent, s Session) (Launch, error)
+	Launch(a Agent, s Session) (spawn.Launch, error)
 
 	Converse(a Agent, s Session, w Wire) Conversation
 

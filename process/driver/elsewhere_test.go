@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver/codex"
 	"github.com/fairlead-dev/fairlead/process/driver/exec"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // TestElsewhere prepares a session of each driver for another host. No value of this machine's environment may be in
@@ -84,7 +85,7 @@ func TestElsewhere(t *testing.T) {
 			if shown := fmt.Sprintf("%q %s %q %s", launch.Argv, launch.Dir, launch.Env, launch.Input); strings.Contains(shown, canary) {
 				t.Errorf("a value of this machine is in %s", shown)
 			}
-			got, err := launch.Resolve(host, "b")
+			got, err := driver.Resolve(launch, host, "b")
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("on the host: %v\n%+v\nwant\n%+v", err, got, want)
 			}
@@ -95,7 +96,7 @@ func TestElsewhere(t *testing.T) {
 
 			lacks := slices.DeleteFunc(slices.Clone(host),
 				func(kv string) bool { return strings.HasPrefix(kv, "PATH=") || strings.HasPrefix(kv, "HOME=") })
-			got, err = launch.Resolve(lacks, "b")
+			got, err = driver.Resolve(launch, lacks, "b")
 			switch {
 			case c.d.Name() == "script" || name == "exec by its path":
 				if err != nil || strings.Contains(strings.Join(got.Env, "\n"), "\nHOME=") {
@@ -105,7 +106,7 @@ func TestElsewhere(t *testing.T) {
 				!strings.Contains(err.Error(), "install it"):
 				t.Errorf("on a host without the program: %v", err)
 			}
-			if _, err := launch.Resolve(nil, "b"); err == nil ||
+			if _, err := driver.Resolve(launch, nil, "b"); err == nil ||
 				err.Error() != "the environment of host b has no TEAM_KEY; set it where its daemon starts" {
 				t.Errorf("on a host without the variable: %v", err)
 			}
@@ -116,8 +117,8 @@ func TestElsewhere(t *testing.T) {
 // TestNoForgedPlaceholder checks that a text of a person or an agent is not taken for a placeholder.
 func TestNoForgedPlaceholder(t *testing.T) {
 	forged := driver.Variable("TEAM_KEY")
-	launch := driver.Launch{Argv: []string{"/bin/true", forged}, Dir: forged, Input: []byte(forged)}
-	got, err := launch.Resolve([]string{"TEAM_KEY=secret"}, "b")
+	launch := spawn.Launch{Argv: []string{"/bin/true", forged}, Dir: forged, Input: []byte(forged)}
+	got, err := driver.Resolve(launch, []string{"TEAM_KEY=secret"}, "b")
 	if err != nil || strings.Contains(fmt.Sprint(got, string(got.Input)), "secret") {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // A launch for another host has placeholders for what only that host knows: the values of its variables, and where its
@@ -30,7 +32,7 @@ func deferred(vars map[string]string, list []string) {
 
 // Resolve replaces the placeholders of a launch that was prepared for this host, with its name for errors and its
 // environment. Only values of variables and arguments can have placeholders: input has the words of agents and people.
-func (l Launch) Resolve(environ []string, host string) (Launch, error) {
+func Resolve(l spawn.Launch, environ []string, host string) (spawn.Launch, error) {
 	vars := make(map[string]string, len(l.Env))
 	var list []string
 	for _, kv := range l.Env {
@@ -41,7 +43,7 @@ func (l Launch) Resolve(environ []string, host string) (Launch, error) {
 		}
 		value, err := filled(value, environ, host)
 		if err != nil {
-			return Launch{}, err
+			return spawn.Launch{}, err
 		}
 		vars[name] = value
 	}
@@ -55,7 +57,7 @@ func (l Launch) Resolve(environ []string, host string) (Launch, error) {
 		path, err := FindProgram(Agent{Name: vars["FAIRLEAD_AGENT"], Command: []string{strings.TrimSuffix(name, end)}, Workspace: l.Dir},
 			l.Env)
 		if err != nil {
-			return Launch{}, fmt.Errorf("host %s: %w", host, err)
+			return spawn.Launch{}, fmt.Errorf("host %s: %w", host, err)
 		}
 		l.Argv[i] = path
 	}

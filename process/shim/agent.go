@@ -12,8 +12,8 @@ import (
 )
 
 // program finds the file to execute, like a shell in the agent's folder with the agent's own PATH.
-func program(l *launchSpec) (string, error) {
-	dir, name := string(l.Dir), string(l.Argv[0])
+func program(l *Spec) (string, error) {
+	dir, name := l.Launch.Dir, l.Launch.Argv[0]
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
 		return "", &CannotStart{Why: fmt.Sprintf("the working directory %s does not exist", dir)}
 	}
@@ -28,8 +28,8 @@ func program(l *launchSpec) (string, error) {
 		return path, nil
 	}
 	search := ""
-	for _, kv := range l.Env {
-		if v, ok := strings.CutPrefix(string(kv), "PATH="); ok {
+	for _, kv := range l.Launch.Env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
 			search = v
 		}
 	}
@@ -75,18 +75,18 @@ const (
 
 // fork starts the agent and then the only goroutine that waits for children. A failed start waits
 // for its child itself.
-func (k *keeper) fork(path string, l *launchSpec) error {
+func (k *keeper) fork(path string, l *Spec) error {
 	ends, err := k.openEnds(l)
 	if err != nil {
 		return err
 	}
 	defer ends.closeTheirs()
-	attr, argv := &syscall.SysProcAttr{}, toStrings(l.Argv)
+	attr, argv := &syscall.SysProcAttr{}, l.Launch.Argv
 	proc := &syscall.ProcAttr{
-		Dir: string(l.Dir), Env: markedEnv(toStrings(l.Env), l.Mark), Sys: attr,
+		Dir: l.Launch.Dir, Env: markedEnv(l.Launch.Env, k.record.Mark), Sys: attr,
 		Files: []uintptr{ends.stdin.Fd(), ends.stdout.Fd(), ends.stdout.Fd()},
 	}
-	if l.View != nil {
+	if l.Launch.View != nil {
 		if argv, err = k.intoView(l, proc); err != nil {
 			ends.closeOurs()
 			return err
@@ -132,7 +132,7 @@ func (k *keeper) fork(path string, l *launchSpec) error {
 	}
 	k.output = ends.output
 	k.spool.start(ends.output)
-	k.input = newInput(ends.input, l.Input, l.KeepStdin, l.PTY)
+	k.input = newInput(ends.input, l.Launch.Input, l.Launch.KeepStdin, l.PTY)
 	return nil
 }
 
@@ -258,14 +258,14 @@ type ends struct {
 	input, output *os.File // ours; input is nil where the agent's is /dev/null
 }
 
-func (k *keeper) openEnds(l *launchSpec) (e ends, err error) {
+func (k *keeper) openEnds(l *Spec) (e ends, err error) {
 	if l.PTY {
 		return openPTY()
 	}
 	if e.output, e.stdout, err = openPipe(0); err != nil {
 		return e, err
 	}
-	if len(l.Input) == 0 && !l.KeepStdin {
+	if len(l.Launch.Input) == 0 && !l.Launch.KeepStdin {
 		e.stdin, err = os.Open(os.DevNull)
 	} else {
 		e.stdin, e.input, err = openPipe(1)

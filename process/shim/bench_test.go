@@ -66,7 +66,7 @@ func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		for _, kind := range kinds {
 			spec := agent(b)
-			spec.Argv, spec.View = []string{"/bin/sleep", "600"}, views[kind]
+			spec.Launch.Argv, spec.Launch.View = []string{"/bin/sleep", "600"}, views[kind]
 			dir := b.TempDir()
 			began := time.Now()
 			h, err := Start(b.Context(), dir, spec)

@@ -13,12 +13,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // endedSession is the folder of a session that ended with this output, and the output.
 func endedSession(t *testing.T, lines int) (folder string, output []byte) {
 	t.Helper()
-	h, err := Start(t.Context(), filepath.Join(t.TempDir(), "s-1"), Spec{Session: "s-1", Fence: 1, Argv: []string{"/bin/true"}})
+	h, err := Start(t.Context(), filepath.Join(t.TempDir(), "s-1"),
+		Spec{Session: "s-1", Fence: 1, Launch: spawn.Launch{Argv: []string{"/bin/true"}}})
 	ok(t, err)
 	<-h.Done()
 	folder = h.Folder()

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -57,7 +58,7 @@ type keeper struct {
 
 // start does everything up to a running agent. An error means that no agent runs; it is a refusal if
 // another shim has started, or is starting, one here.
-func (k *keeper) start(l *launchSpec) error {
+func (k *keeper) start(l *Spec) error {
 	if err := k.takeLock(); err != nil {
 		return err
 	}
@@ -65,19 +66,19 @@ func (k *keeper) start(l *launchSpec) error {
 	if err := checkFence(k.folder, l.Fence); err != nil {
 		return err
 	}
-	k.fence, k.grace = l.Fence, l.Grace
+	k.fence, k.grace = l.Fence, cmp.Or(l.Grace, graceDefault)
 	k.crash("fenced")
 	if err := becomeSubreaper(); err != nil && haveSubreaper {
 		return fmt.Errorf("become the subreaper: %w", err)
 	}
 	self, _ := readProcess(os.Getpid())
 	k.record = agentRecord{
-		Version: ownProtocol(), Step: stepStarting, Session: l.Session, Mark: l.Mark, Fence: l.Fence,
+		Version: ownProtocol(), Step: stepStarting, Session: l.Session, Mark: markOf(l.Workspace, l.Session), Fence: l.Fence,
 		BootID: bootID(), ShimPID: os.Getpid(), ShimStart: self.Start,
 		Holds: Holds{Subreaper: haveSubreaper, ProcessGroup: true, ParentDeath: haveParentDeath, Mark: true},
 	}
 	prog := "/proc/self/exe" // makes a view, and looks for the program in it
-	if l.View == nil {
+	if l.Launch.View == nil {
 		var err error
 		if prog, err = program(l); err != nil {
 			return k.cannot(err)
@@ -90,7 +91,7 @@ func (k *keeper) start(l *launchSpec) error {
 	if err != nil {
 		return err
 	}
-	k.spool = newSpool(file, l.SpoolMax, k.publish)
+	k.spool = newSpool(file, cmp.Or(l.SpoolMax, spoolBytesDefault), k.publish)
 	if err := k.listen(); err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (k *keeper) takeLock() error {
 }
 
 // prepare creates the spool, and reserves disk space for the exit record.
-func (k *keeper) prepare(l *launchSpec) (*os.File, error) {
+func (k *keeper) prepare(l *Spec) (*os.File, error) {
 	f, err := openPlain(filepath.Join(k.folder, spoolFile), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("make the spool: %w", err)

@@ -74,7 +74,7 @@ func (k *keeper) run() error {
 		return err
 	}
 	k.crash("started")
-	launch.Env, launch.Input = nil, nil
+	launch.Launch.Env, launch.Launch.Input = nil, nil
 	k.serve(first, launch.Fence)
 	k.crash("replied")
 
@@ -87,7 +87,7 @@ func (k *keeper) run() error {
 }
 
 // receiveLaunch waits for the launch.
-func receiveLaunch() (*launchSpec, *os.File, error) {
+func receiveLaunch() (*Spec, *os.File, error) {
 	conn, err := polled(launchFD, "launch")
 	if err == nil {
 		_, _, err = peerOf(conn)

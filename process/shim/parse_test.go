@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // TestMark: marks are listed outermost first, and no process inherits a shim's name.
@@ -87,13 +89,12 @@ func TestOlderAndNewer(t *testing.T) {
 
 // TestLaunchKeepsBytes: arguments and variables that are not UTF-8 pass unmended.
 func TestLaunchKeepsBytes(t *testing.T) {
-	s := Spec{Session: "s", Argv: []string{"\xff\xfe"}, Env: []string{"A=\x80"}, Dir: "/\xfa"}
+	s := Spec{Session: "s", Launch: spawn.Launch{Argv: []string{"\xff\xfe"}, Env: []string{"A=\x80"}, Dir: "/\xfa"}}
 	var buf bytes.Buffer
-	ok(t, writeFrame(&buf, order{Op: "launch", Launch: s.launch()}))
+	ok(t, writeFrame(&buf, order{Op: "launch", Launch: &s}))
 	var o order
 	ok(t, readFrame(&buf, frameBytesMax, &o))
-	if diff := cmp.Diff(toStrings(o.Launch.Argv), s.Argv) + cmp.Diff(toStrings(o.Launch.Env), s.Env); diff != "" ||
-		string(o.Launch.Dir) != s.Dir {
+	if diff := cmp.Diff(*o.Launch, s); diff != "" {
 		t.Fatal(diff)
 	}
 }
@@ -101,18 +102,18 @@ func TestLaunchKeepsBytes(t *testing.T) {
 // TestSpecCheck: what cannot be a session is refused before anything is made.
 func TestSpecCheck(t *testing.T) {
 	for _, s := range []Spec{
-		{Session: "", Argv: []string{"x"}},
-		{Session: "a/b", Argv: []string{"x"}},
-		{Session: "a,b", Argv: []string{"x"}},
-		{Session: strings.Repeat("a", sessionNameBytesMax+1), Argv: []string{"x"}},
-		{Session: "a", Argv: []string{""}},
-		{Session: "a", Argv: []string{"x", "a\x00b"}},
-		{Session: "a", Argv: []string{"x"}, Dir: "rel"},
-		{Session: "a", Argv: []string{"x"}, Input: make([]byte, launchBytesMax/2+1)},
+		{Session: "", Launch: spawn.Launch{Argv: []string{"x"}}},
+		{Session: "a/b", Launch: spawn.Launch{Argv: []string{"x"}}},
+		{Session: "a,b", Launch: spawn.Launch{Argv: []string{"x"}}},
+		{Session: strings.Repeat("a", sessionNameBytesMax+1), Launch: spawn.Launch{Argv: []string{"x"}}},
+		{Session: "a", Launch: spawn.Launch{Argv: []string{""}}},
+		{Session: "a", Launch: spawn.Launch{Argv: []string{"x", "a\x00b"}}},
+		{Session: "a", Launch: spawn.Launch{Argv: []string{"x"}, Dir: "rel"}},
+		{Session: "a", Launch: spawn.Launch{Argv: []string{"x"}, Input: make([]byte, launchBytesMax/2+1)}},
 	} {
 		dir := filepath.Join(t.TempDir(), "s")
 		if _, err := Start(t.Context(), dir, s); err == nil {
-			t.Errorf("%.40q %q was taken", s.Session, s.Argv)
+			t.Errorf("%.40q %q was taken", s.Session, s.Launch.Argv)
 		}
 		if _, err := os.Stat(dir); err == nil {
 			t.Error("and its folder was made")

@@ -31,48 +31,42 @@ const (
 	PortsMax = 16
 )
 
-// PortLease asks for TCP ports that the agent gets as PORT_1, PORT_2 and so on in its environment.
-type PortLease struct {
-	Count int    `json:"count"`
-	For   string `json:"for"` // such as the working folder: the same text gets the same ports again if they are free
-}
-
-// lease locks the ports and adds them to the agent's environment.
-func (k *keeper) lease(l *launchSpec) error {
-	if l.Ports.Count == 0 {
+// lease locks the ports and adds them to the agent's environment, as PORT_1, PORT_2 and so on.
+func (k *keeper) lease(l *Spec) error {
+	if l.Launch.Ports == 0 {
 		return nil
 	}
-	if l.Ports.Count < 0 || l.Ports.Count > PortsMax {
-		return fmt.Errorf("lease %d ports: a session has at most %d", l.Ports.Count, PortsMax)
+	if l.Launch.Ports < 0 || l.Launch.Ports > PortsMax {
+		return fmt.Errorf("lease %d ports: a session has at most %d", l.Launch.Ports, PortsMax)
 	}
 	f, err := openPorts()
 	if err != nil {
-		return fmt.Errorf("lease %d ports: %w", l.Ports.Count, err)
+		return fmt.Errorf("lease %d ports: %w", l.Launch.Ports, err)
 	}
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(l.Ports.For)) // a hash never fails
+	_, _ = sum.Write([]byte(l.Launch.PortsFor)) // a hash never fails
 	first := int(sum.Sum32() % (portCount / PortsMax) * PortsMax)
 	var ports []int
-	for i := 0; i < portCount && len(ports) < l.Ports.Count; i++ {
+	for i := 0; i < portCount && len(ports) < l.Launch.Ports; i++ {
 		n := (first + i) % portCount
 		locked, err := lockByte(f, n)
 		if err != nil {
 			f.Close()
-			return fmt.Errorf("lease %d ports: lock %s: %w", l.Ports.Count, f.Name(), err)
+			return fmt.Errorf("lease %d ports: lock %s: %w", l.Launch.Ports, f.Name(), err)
 		}
 		if locked && portFree(portFirst+n) { // a port that another program uses stays locked: the next lease skips it at once
 			ports = append(ports, portFirst+n)
 		}
 	}
-	if len(ports) < l.Ports.Count {
+	if len(ports) < l.Launch.Ports {
 		f.Close()
-		return fmt.Errorf("lease %d ports: only %d of the ports %d to %d are free; end sessions or programs that use them", l.Ports.Count,
+		return fmt.Errorf("lease %d ports: only %d of the ports %d to %d are free; end sessions or programs that use them", l.Launch.Ports,
 			len(ports), portFirst, portFirst+portCount-1)
 	}
 	k.ports, k.record.Ports = f, ports
-	l.Env = slices.DeleteFunc(l.Env, func(kv []byte) bool { return leased(string(kv), len(ports)) })
+	l.Launch.Env = slices.DeleteFunc(l.Launch.Env, func(kv string) bool { return leased(kv, len(ports)) })
 	for i, port := range ports {
-		l.Env = append(l.Env, []byte(portVar+strconv.Itoa(i+1)+"="+strconv.Itoa(port)))
+		l.Launch.Env = append(l.Launch.Env, portVar+strconv.Itoa(i+1)+"="+strconv.Itoa(port))
 	}
 	return nil
 }

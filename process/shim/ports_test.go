@@ -15,8 +15,8 @@ func portsAgent(t *testing.T, folder string, count int, forWhom string) (*Handle
 	t.Helper()
 	spec := agent(t, "ports")
 	spec.Session = filepath.Base(folder) + "-1"
-	spec.Env = append(spec.Env, "PORT_1=1", "PORT_99=kept")
-	spec.Ports = PortLease{Count: count, For: forWhom}
+	spec.Launch.Env = append(spec.Launch.Env, "PORT_1=1", "PORT_99=kept")
+	spec.Launch.Ports, spec.Launch.PortsFor = count, forWhom
 	h := start(t, folder, spec)
 	return h, lines(t, h, count)
 }
@@ -88,7 +88,7 @@ func TestPortsInUse(t *testing.T) {
 
 func TestTooManyPorts(t *testing.T) {
 	spec := agent(t, "hang")
-	spec.Ports.Count = PortsMax + 1
+	spec.Launch.Ports = PortsMax + 1
 	if _, err := Start(t.Context(), t.TempDir(), spec); err == nil ||
 		!strings.Contains(err.Error(), "17 ports: a session leases at most 16") {
 		t.Errorf("it says %v", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 const (
@@ -36,26 +37,17 @@ const (
 
 // Spec describes what is started, and how.
 type Spec struct {
-	Session   string // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160, not beginning with .
-	Workspace string // the workspace for finding strays; only its hash is visible
-	Fence     uint64 // the daemon's epoch: a shim obeys the highest that it has seen
-	Argv      []string
-	Dir       string
-	Env       []string // the agent's whole environment, K=V; it reaches the shim over a socket, never a disk
+	Session   string       `json:"session"`   // coder-17, build@f8c1-3: letters, digits, ., _, - and @, at most 160, not beginning with .
+	Workspace string       `json:"workspace"` // the workspace for finding strays; only its hash is visible
+	Fence     uint64       `json:"fence"`     // the daemon's epoch: a shim obeys the highest that it has seen
+	Launch    spawn.Launch `json:"launch"`    // it reaches the shim over a socket, never a disk
+	PTY       bool         `json:"pty"`       // one pseudo terminal in place of pipes; input and output then pass its line discipline
 
-	Input     []byte // first bytes on standard input, offsets 0 to len(Input)
-	KeepStdin bool   // keep standard input open after Input, for Send
-	PTY       bool   // one pseudo terminal in place of pipes; input and output then pass its line discipline
+	DeadMan *host.DeadMan `json:"dead_man,omitempty"` // of a session that a host runs under a lease; nil: none
 
-	DeadMan *host.DeadMan // of a session that a host runs under a lease; nil: none
-
-	Ports PortLease // TCP ports for the agent alone; zero: none
-
-	View *sandbox.View // what the agent gets of the machine; nil: everything. Without Dir it is that of the Spec
-
-	SpoolMax int64         // bytes; 0 means 1 GiB. When full, reading stops and the agent waits
-	Grace    time.Duration // between SIGTERM and SIGKILL where End names none; 0 means 10 s
-	Exe      string        // the binary that is executed again as the shim; default: this one
+	SpoolMax int64         `json:"spool_max"` // bytes; 0 means 1 GiB. When full, reading stops and the agent waits
+	Grace    time.Duration `json:"grace_ns"`  // between SIGTERM and SIGKILL where End names none; 0 means 10 s
+	Exe      string        `json:"-"`         // the binary that is executed again as the shim; default: this one
 }
 
 // Phase is the state of a session's process.
@@ -167,16 +159,16 @@ func (s *Spec) check() error {
 	case !IsSession(s.Session):
 		return fmt.Errorf("session name %.200q: use 1 to %d letters, digits, '.', '_', '-' and '@', without '.' at the beginning",
 			s.Session, sessionNameBytesMax)
-	case len(s.Argv) == 0 || s.Argv[0] == "":
+	case len(s.Launch.Argv) == 0 || s.Launch.Argv[0] == "":
 		return &CannotStart{Why: "the command is empty; name a program"}
-	case s.Dir != "" && !filepath.IsAbs(s.Dir):
-		return fmt.Errorf("working directory %q: must be absolute", s.Dir)
-	case s.Ports.Count < 0 || s.Ports.Count > PortsMax:
-		return fmt.Errorf("%d ports: a session leases at most %d", s.Ports.Count, PortsMax)
-	case len(s.Input) > launchBytesMax/2:
-		return fmt.Errorf("first input of %d bytes: at most %d; put it into a file and name the file", len(s.Input), launchBytesMax/2)
+	case s.Launch.Dir != "" && !filepath.IsAbs(s.Launch.Dir):
+		return fmt.Errorf("working directory %q: must be absolute", s.Launch.Dir)
+	case s.Launch.Ports < 0 || s.Launch.Ports > PortsMax:
+		return fmt.Errorf("%d ports: a session leases at most %d", s.Launch.Ports, PortsMax)
+	case len(s.Launch.Input) > launchBytesMax/2:
+		return fmt.Errorf("first input of %d bytes: at most %d; put it into a file and name the file", len(s.Launch.Input), launchBytesMax/2)
 	}
-	for _, a := range s.Argv {
+	for _, a := range s.Launch.Argv {
 		if strings.ContainsRune(a, 0) {
 			return &CannotStart{Why: fmt.Sprintf("argument %q holds a zero byte", a)}
 		}

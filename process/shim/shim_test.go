@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 func TestMain(m *testing.M) {
@@ -165,7 +166,7 @@ func listens() {
 // daemonMain is a daemon that a test may kill: it starts an agent, says so, and hangs.
 func daemonMain(folder string, argv []string) {
 	_, err := Start(context.Background(), folder,
-		Spec{Session: "t-1", Workspace: folder, Fence: 1, Argv: argv, Env: os.Environ(), View: viewOf(folder)})
+		Spec{Session: "t-1", Workspace: folder, Fence: 1, Launch: spawn.Launch{Argv: argv, Env: os.Environ(), View: viewOf(folder)}})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -189,8 +190,10 @@ func self(t testing.TB) string {
 
 func agent(t testing.TB, args ...string) Spec {
 	return Spec{
-		Session: "t-1", Workspace: t.Name(), Fence: 1, Env: os.Environ(), Grace: 5 * time.Second,
-		Argv: append([]string{self(t), "__agent"}, args...), View: viewOf(t.TempDir()),
+		Session: "t-1", Workspace: t.Name(), Fence: 1, Grace: 5 * time.Second,
+		Launch: spawn.Launch{
+			Argv: append([]string{self(t), "__agent"}, args...), Env: os.Environ(), View: viewOf(t.TempDir()),
+		},
 	}
 }
 
@@ -199,9 +202,9 @@ func costs(folder string) {
 	n, looks := 0, 0
 	fsync = func(f *os.File) error { n++; return f.Sync() }
 	processTable = func() ([]Process, error) { looks++; return processes() }
-	s := Spec{Session: "t-1", Fence: 1, Argv: []string{"/bin/sleep", "3600"}}
+	s := Spec{Session: "t-1", Fence: 1, Launch: spawn.Launch{Argv: []string{"/bin/sleep", "3600"}}}
 	k := &keeper{folder: folder, peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
-	err := k.start(s.launch())
+	err := k.start(&s)
 	started := n
 	_ = k.end(0)
 	<-k.ended
@@ -296,7 +299,7 @@ func noSurvivor(t testing.TB, folder string) {
 func TestStartOutputExit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s", "t-1")
 	spec := agent(t, "cat")
-	spec.Input = []byte("hello\n")
+	spec.Launch.Input = []byte("hello\n")
 	h := start(t, dir, spec)
 	if got := string(output(t, h, 0)); got != "hello\n" {
 		t.Fatalf("output %q", got)

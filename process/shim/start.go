@@ -31,7 +31,7 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
-	conn, err := spawn(folder, &spec)
+	conn, err := startShim(folder, &spec)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
@@ -40,7 +40,7 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 		conn.Close()
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
-	st, err := launch(ctx, conn, spec.launch())
+	st, err := launch(ctx, conn, &spec)
 	switch {
 	case errors.As(err, new(*AlreadyStarted)):
 		conn.Close()
@@ -65,8 +65,8 @@ func noFolder(err error) error {
 	return fmt.Errorf("make the session's folder: %w; it must be ours to write", err)
 }
 
-// spawn starts the shim's process for a session and returns the daemon's end of the socket.
-func spawn(folder string, spec *Spec) (*os.File, error) {
+// startShim starts the shim's process for a session and returns the daemon's end of the socket.
+func startShim(folder string, spec *Spec) (*os.File, error) {
 	// The shim's error output, including a panic, goes to a file of its own and never to the daemon's
 	// standard error.
 	log, err := openPlain(filepath.Join(folder, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
@@ -124,7 +124,7 @@ func socketPair() (ours *os.File, theirs *os.File, err error) {
 }
 
 // launch sends the spec and waits for the answer.
-func launch(ctx context.Context, conn *os.File, l *launchSpec) (*Status, error) {
+func launch(ctx context.Context, conn *os.File, l *Spec) (*Status, error) {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	var a answer

@@ -147,7 +147,7 @@ func TestCannotStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			spec := agent(t)
-			spec.Argv, spec.Dir = c.argv, c.dir
+			spec.Launch.Argv, spec.Launch.Dir = c.argv, c.dir
 			for range 2 { // the second time from the record
 				var cannot *CannotStart
 				if _, err := Start(t.Context(), dir, spec); !errors.As(err, &cannot) || !strings.Contains(err.Error(), c.want) {
@@ -276,7 +276,7 @@ func shimsOf(t *testing.T, s Spec) (found []Process) {
 // TestReconnect: a connection that breaks while the shim lives is made again, unseen.
 func TestReconnect(t *testing.T) {
 	spec := agent(t, "cat")
-	spec.KeepStdin = true
+	spec.Launch.KeepStdin = true
 	h := start(t, t.TempDir(), spec)
 	for i := range 20 {
 		h.mu.Lock()

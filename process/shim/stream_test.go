@@ -44,7 +44,7 @@ func TestBytesExact(t *testing.T) {
 // TestInputOffsets: input sent again is typed once; input with a gap is refused.
 func TestInputOffsets(t *testing.T) {
 	spec := agent(t, "cat")
-	spec.Input, spec.KeepStdin = []byte("first "), true
+	spec.Launch.Input, spec.Launch.KeepStdin = []byte("first "), true
 	h := start(t, t.TempDir(), spec)
 	ctx := t.Context()
 	ok(t, h.Send(ctx, 0, []byte("first second "))) // overlaps what the launch carried
@@ -86,7 +86,7 @@ func TestInputOffsets(t *testing.T) {
 // TestBigInput: more than a frame, more than a pipe.
 func TestBigInput(t *testing.T) {
 	spec := agent(t, "cat")
-	spec.KeepStdin = true
+	spec.Launch.KeepStdin = true
 	h := start(t, t.TempDir(), spec)
 	want, _ := io.ReadAll(io.LimitReader(stream(), 3<<20))
 	ok(t, h.Send(t.Context(), 0, want))
@@ -100,7 +100,7 @@ func TestBigInput(t *testing.T) {
 // TestInputFull: an agent that does not read cannot fill the shim's memory.
 func TestInputFull(t *testing.T) {
 	spec := agent(t, "hang")
-	spec.KeepStdin = true
+	spec.Launch.KeepStdin = true
 	h := start(t, t.TempDir(), spec)
 	piece := make([]byte, 1<<20)
 	var full *InputFull
@@ -153,7 +153,7 @@ func TestSpoolFullEnded(t *testing.T) {
 // TestPTY: the agent has a terminal, and its output is spooled all the same.
 func TestPTY(t *testing.T) {
 	spec := agent(t)
-	spec.Argv, spec.PTY, spec.KeepStdin = []string{"/bin/sh", "-c", "tty; read x; echo got $x; cat"}, true, true
+	spec.Launch.Argv, spec.PTY, spec.Launch.KeepStdin = []string{"/bin/sh", "-c", "tty; read x; echo got $x; cat"}, true, true
 	h := start(t, t.TempDir(), spec)
 	ok(t, h.Send(t.Context(), 0, []byte("hello\n")))
 	ok(t, h.CloseInput(t.Context()))

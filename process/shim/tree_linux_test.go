@@ -204,7 +204,7 @@ func TestEndAgain(t *testing.T) {
 // TestInterrupt: SIGINT reaches the agent and says so in its exit.
 func TestInterrupt(t *testing.T) {
 	spec := agent(t)
-	spec.Argv = []string{"/bin/sleep", "100"}
+	spec.Launch.Argv = []string{"/bin/sleep", "100"}
 	h := start(t, t.TempDir(), spec)
 	ok(t, h.Interrupt(t.Context()))
 	if st := done(t, h); st.Exit.Signal != "SIGINT" {

@@ -75,7 +75,7 @@ func outside(t testing.TB, shim int, inside string) (pid int) {
 // shell is a spec of a shell command.
 func shell(t testing.TB, command string) Spec {
 	spec := agent(t)
-	spec.Argv = []string{"/bin/sh", "-c", command}
+	spec.Launch.Argv = []string{"/bin/sh", "-c", command}
 	return spec
 }
 
@@ -165,14 +165,14 @@ func TestViewGrace(t *testing.T) {
 func TestViewCannotStart(t *testing.T) {
 	needView(t)
 	for want, change := range map[string]func(*Spec){
-		`no program "no-such-agent" in PATH`: func(s *Spec) { s.Argv = []string{"no-such-agent"} },
-		"does not hold \"network\"":          func(s *Spec) { s.View.Required = []sandbox.Row{sandbox.RowNetwork} },
+		`no program "no-such-agent" in PATH`: func(s *Spec) { s.Launch.Argv = []string{"no-such-agent"} },
+		"does not hold \"network\"":          func(s *Spec) { s.Launch.View.Required = []sandbox.Row{sandbox.RowNetwork} },
 		"cannot be a place of a view": func(s *Spec) {
-			s.View.Places = append(s.View.Places, sandbox.Place{Path: "/proc/1", Access: sandbox.Read})
+			s.Launch.View.Places = append(s.Launch.View.Places, sandbox.Place{Path: "/proc/1", Access: sandbox.Read})
 		},
-		"home: no such file or directory": func(s *Spec) { s.View.Home = "/no/such/home" },
+		"home: no such file or directory": func(s *Spec) { s.Launch.View.Home = "/no/such/home" },
 		"make /no/such/place/below for a view": func(s *Spec) {
-			s.View.Places = append(s.View.Places, sandbox.Place{Path: "/no/such/place/below", Access: sandbox.Read, Make: true})
+			s.Launch.View.Places = append(s.Launch.View.Places, sandbox.Place{Path: "/no/such/place/below", Access: sandbox.Read, Make: true})
 		},
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestViewCannotStart(t *testing.T) {
 			if change(&spec); strings.HasPrefix(want, "make") { // a folder cannot be made in a file
 				file := filepath.Join(filepath.Dir(dir), "file")
 				ok(t, os.WriteFile(file, nil, 0o600))
-				spec.View.Places[len(spec.View.Places)-1].Path = filepath.Join(file, "below")
+				spec.Launch.View.Places[len(spec.Launch.View.Places)-1].Path = filepath.Join(file, "below")
 				want = "make " + filepath.Join(file, "below")
 			}
 			for range 2 { // the second time from the record
@@ -199,8 +199,8 @@ func TestViewCannotStart(t *testing.T) {
 func TestViewTerminal(t *testing.T) {
 	needView(t)
 	spec := agent(t)
-	spec.Argv, spec.PTY, spec.KeepStdin = []string{"/bin/bash", "--norc", "--noprofile", "-i"}, true, true
-	spec.Env = append(spec.Env, "PS1=", "HISTFILE=")
+	spec.Launch.Argv, spec.PTY, spec.Launch.KeepStdin = []string{"/bin/bash", "--norc", "--noprofile", "-i"}, true, true
+	spec.Launch.Env = append(spec.Launch.Env, "PS1=", "HISTFILE=")
 	h := start(t, t.TempDir(), spec)
 	r, err := h.Output(t.Context(), 0)
 	ok(t, err)
@@ -243,7 +243,7 @@ func TestViewTerminal(t *testing.T) {
 func TestViewIdentity(t *testing.T) {
 	needView(t)
 	spec := agent(t, "listen")
-	spec.Ports = PortLease{Count: 1, For: t.Name()}
+	spec.Launch.Ports, spec.Launch.PortsFor = 1, t.Name()
 	spec.Session = "t-2"
 	h := start(t, t.TempDir(), spec)
 	said := strings.Fields(lines(t, h, 1)[0]) // its number inside, and its port
@@ -339,7 +339,7 @@ func TestViewPoints(t *testing.T) {
 			var handles []*Handle
 			for _, session := range []string{"t-1", "t-2"} {
 				spec := shell(t, "echo > "+work+"/made/below/x; mkdir "+work+"/made/y; echo ready; exec sleep 600")
-				spec.Session, spec.View.Places = session, append(spec.View.Places, places...)
+				spec.Session, spec.Launch.View.Places = session, append(spec.Launch.View.Places, places...)
 				h, err := Start(t.Context(), filepath.Join(sessions, session), spec)
 				ok(t, err)
 				defer h.Close()

@@ -34,13 +34,13 @@ type wall struct {
 }
 
 // intoView makes the folders that a view needs, and changes how the agent is started.
-func (k *keeper) intoView(l *launchSpec, proc *syscall.ProcAttr) (argv []string, err error) {
-	w := &wall{view: *l.View, over: make(chan struct{})}
+func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err error) {
+	w := &wall{view: *l.Launch.View, over: make(chan struct{})}
 	if w.view.Report = reportFD; w.view.Dir == "" {
-		w.view.Dir = string(l.Dir)
+		w.view.Dir = l.Launch.Dir
 	}
 	w.view.Canaries.Socket = k.record.Socket
-	if argv, err = sandbox.WrapView("fairlead", toStrings(l.Argv), w.view); err != nil {
+	if argv, err = sandbox.WrapView("fairlead", l.Launch.Argv, w.view); err != nil {
 		return nil, &CannotStart{Why: err.Error()}
 	}
 	if w.points, err = sandbox.MakePoints(filepath.Dir(k.folder), w.view); err != nil {

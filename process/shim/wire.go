@@ -6,77 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
-	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
 // order is what a daemon sends. A frame is four bytes of length, most significant
 // first, and one JSON value.
 type order struct {
-	ID      uint64      `json:"id,omitempty"`
-	Op      string      `json:"op"` // launch, hello, status, send, close_input, interrupt, extend, end
-	Version int         `json:"v,omitempty"`
-	Fence   uint64      `json:"fence,omitempty"`
-	Offset  int64       `json:"offset,omitempty"`
-	Data    []byte      `json:"data,omitempty"`
-	Label   string      `json:"label,omitempty"`    // send: the label of the data
-	GraceMS int64       `json:"grace_ms,omitempty"` // end: below 0 means the launch's own
-	Launch  *launchSpec `json:"launch,omitempty"`
+	ID      uint64 `json:"id,omitempty"`
+	Op      string `json:"op"` // launch, hello, status, send, close_input, interrupt, extend, end
+	Version int    `json:"v,omitempty"`
+	Fence   uint64 `json:"fence,omitempty"`
+	Offset  int64  `json:"offset,omitempty"`
+	Data    []byte `json:"data,omitempty"`
+	Label   string `json:"label,omitempty"`    // send: the label of the data
+	GraceMS int64  `json:"grace_ms,omitempty"` // end: below 0 means the launch's own
+	Launch  *Spec  `json:"launch,omitempty"`
 
 	EndAt host.BootTime `json:"end_at,omitempty"` // extend: the new deadline
-}
-
-// launchSpec is the encoded form of a Spec. Values that are bytes to the system are encoded as
-// bytes: JSON strings would replace invalid UTF-8.
-type launchSpec struct {
-	Session   string        `json:"session"`
-	Mark      string        `json:"mark"` // HASH.SESSION
-	Fence     uint64        `json:"fence"`
-	Argv      [][]byte      `json:"argv"`
-	Dir       []byte        `json:"dir"`
-	Env       [][]byte      `json:"env"`
-	Input     []byte        `json:"input"`
-	KeepStdin bool          `json:"keep_stdin"`
-	PTY       bool          `json:"pty"`
-	SpoolMax  int64         `json:"spool_max"`
-	Grace     time.Duration `json:"grace_ns"`
-	Ports     PortLease     `json:"ports,omitzero"`
-	DeadMan   *host.DeadMan `json:"dead_man,omitempty"`
-	View      *sandbox.View `json:"view,omitempty"`
-}
-
-// launch encodes a Spec.
-func (s *Spec) launch() *launchSpec {
-	l := &launchSpec{
-		Session: s.Session, Mark: markOf(s.Workspace, s.Session), Fence: s.Fence,
-		Argv: toBytes(s.Argv), Dir: []byte(s.Dir), Env: toBytes(s.Env), Input: s.Input, KeepStdin: s.KeepStdin, PTY: s.PTY,
-		SpoolMax: s.SpoolMax, Grace: s.Grace, Ports: s.Ports, DeadMan: s.DeadMan, View: s.View,
-	}
-	if l.SpoolMax <= 0 {
-		l.SpoolMax = spoolBytesDefault
-	}
-	if l.Grace <= 0 {
-		l.Grace = graceDefault
-	}
-	return l
-}
-
-func toBytes(in []string) [][]byte {
-	out := make([][]byte, len(in))
-	for i, s := range in {
-		out[i] = []byte(s)
-	}
-	return out
-}
-
-func toStrings(in [][]byte) []string {
-	out := make([]string, len(in))
-	for i, b := range in {
-		out[i] = string(b)
-	}
-	return out
 }
 
 // answer is what a shim sends: in reply to an order (ID is set) or as an event (Event is set).

@@ -7,7 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Cluster is how the leader of a team reaches its other hosts. Its functions may be called at any time, also
@@ -34,7 +34,7 @@ type Cluster struct {
 	// one day. NoteLease keeps that of a session on disk, before its process starts. StartLeased starts it. Confirmed reports
 	// whether no other host can lead now, and Deadline is when the sessions here end unless the leader's lease is renewed.
 	NoteLease   func(host.Lease) error
-	StartLeased func(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration,
+	StartLeased func(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration,
 		man *host.DeadMan) (Process, error)
 	Confirmed func() bool // nil: always
 	Deadline  func() host.BootTime

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Host runs sessions. The production implementation puts a shim beside each agent; a simulator
@@ -19,7 +20,7 @@ import (
 type Host interface {
 	// Start starts a session's process at most once. The error is *AlreadyStarted if the session
 	// was started before, and *CannotStart if the command cannot be executed.
-	Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (Process, error)
+	Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (Process, error)
 
 	// Adopt finds the outcome of a session that may have been started. The process is nil if
 	// nothing of it can be read. The error is *NotAdopted if it runs beside a shim of another protocol.

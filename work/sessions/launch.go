@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -67,7 +68,7 @@ var ErrNotAsked = errors.New("this is no longer due")
 
 // PreparedLaunch is a session that is ready to start, with the record of how it starts.
 type PreparedLaunch struct {
-	Launch driver.Launch
+	Launch spawn.Launch
 	Record *team.LaunchRecord
 	Token  string               // for the team's tools; empty: none
 	Wall   *config.AgentSandbox // in place of its agent's; nil: its agent's

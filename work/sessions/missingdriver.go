@@ -8,6 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // MissingDriver stands for the driver of an agent that is no longer configured, if this build does
@@ -23,8 +24,8 @@ func (MissingDriver) Name() string { return "deaf" }
 func (MissingDriver) Check(driver.Agent) error { return errMissingDriver }
 
 // Launch is driver.Driver's; it fails.
-func (MissingDriver) Launch(driver.Agent, driver.Session) (driver.Launch, error) {
-	return driver.Launch{}, errMissingDriver
+func (MissingDriver) Launch(driver.Agent, driver.Session) (spawn.Launch, error) {
+	return spawn.Launch{}, errMissingDriver
 }
 
 // Converse is driver.Driver's.

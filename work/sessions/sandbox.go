@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -84,7 +85,7 @@ func (c *Controller) Confined(ctx context.Context, m *Slot, s team.Session, read
 
 // WithSocket gives a session in a view a socket to Fairlead of its own, which is its identity there. Landlock alone has no place for one.
 // sockets is nil where none are served.
-func WithSocket(sockets seam.SessionSockets, launch driver.Launch, session, exe, own string) (driver.Launch, error) {
+func WithSocket(sockets seam.SessionSockets, launch spawn.Launch, session, exe, own string) (spawn.Launch, error) {
 	v := launch.View
 	if sockets == nil || v == nil || v.By != sandbox.ByNamespaces {
 		return launch, nil
@@ -148,7 +149,7 @@ func governs(conf *config.Config, seen *places.Places) bool {
 
 // Confine puts a launch into its agent's view, on the host where it starts. root is the folder of fairlead.yaml, exe the program
 // fairlead, and own the session's own folder, which it makes; [places.End] removes it.
-func (p *SandboxProof) Confine(ctx context.Context, launch driver.Launch, box seam.Confinement, root, exe, own string) (driver.Launch,
+func (p *SandboxProof) Confine(ctx context.Context, launch spawn.Launch, box seam.Confinement, root, exe, own string) (spawn.Launch,
 	error,
 ) {
 	seen, err := p.places(ctx, launch, box, root, exe, own)
@@ -164,7 +165,7 @@ func unconfined(box seam.Confinement, why string) error {
 }
 
 // places decides what a launch sees. Nil without an error: there is no view here, and it starts without one, as LayersOfAgent says.
-func (p *SandboxProof) places(ctx context.Context, launch driver.Launch, box seam.Confinement, root, exe, own string) (*places.Places,
+func (p *SandboxProof) places(ctx context.Context, launch spawn.Launch, box seam.Confinement, root, exe, own string) (*places.Places,
 	error,
 ) {
 	switch why := p.Missing(ctx); {
@@ -180,9 +181,9 @@ func (p *SandboxProof) places(ctx context.Context, launch driver.Launch, box sea
 	return seen, nil
 }
 
-func enter(launch driver.Launch, box seam.Confinement, seen *places.Places, own string) (driver.Launch, error) {
+func enter(launch spawn.Launch, box seam.Confinement, seen *places.Places, own string) (spawn.Launch, error) {
 	if err := seen.Make(); err != nil {
-		return driver.Launch{}, unconfined(box, errors.Join(err, places.End(own)).Error())
+		return spawn.Launch{}, unconfined(box, errors.Join(err, places.End(own)).Error())
 	}
 	launch.Env, launch.View = append(seen.Env, driver.VariableWall+"=1"), &seen.View
 	return launch, nil
@@ -199,7 +200,7 @@ var requires = map[string][]sandbox.Row{
 }
 
 // placesOf decides what a launch sees of this machine. Nothing is changed.
-func placesOf(ctx context.Context, launch driver.Launch, box seam.Confinement, root, exe, own string) (*places.Places, error) {
+func placesOf(ctx context.Context, launch spawn.Launch, box seam.Confinement, root, exe, own string) (*places.Places, error) {
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return nil, fmt.Errorf("the folder of fairlead.yaml cannot be found: %w", err)

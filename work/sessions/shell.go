@@ -25,6 +25,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
@@ -119,7 +120,7 @@ func (c *Controller) shell(ctx context.Context, m *Slot, of ShellOf, folder stri
 	})
 	program, _ := driver.FindProgram(agent, env) // without the agent's program the shell has one less
 	ready := PreparedLaunch{
-		Launch: driver.Launch{Argv: []string{program}, Dir: of.Dir, Env: env}, Clone: of.Clone, Run: of.Seen,
+		Launch: spawn.Launch{Argv: []string{program}, Dir: of.Dir, Env: env}, Clone: of.Clone, Run: of.Seen,
 		Confined: true,
 	}
 	box := c.Confinement(m, ready)

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/shim"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -35,23 +36,20 @@ var _ seam.Host = (*Shims)(nil)
 func (h *Shims) folder(session string) string { return filepath.Join(h.Folder, session) }
 
 // Start implements seam.Host.
-func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration) (seam.Process, error) {
+func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (seam.Process, error) {
 	return h.StartLeased(ctx, session, epoch, launch, grace, nil)
 }
 
 // StartLeased is Start for a host that has a lease: the shim checks the times of man itself, and Extend moves its
 // deadline. If StartBy is over, the error is *seam.CannotStart.
-func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, launch driver.Launch, grace time.Duration,
+func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration,
 	man *host.DeadMan,
 ) (seam.Process, error) {
 	if err := os.MkdirAll(h.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of the sessions: %w", err)
 	}
 	handle, err := shim.Start(ctx, h.folder(session), shim.Spec{
-		Session: session, Workspace: h.Workspace, Fence: epoch, Argv: launch.Argv, Dir: launch.Dir, Env: launch.Env,
-		Input: launch.Input, KeepStdin: launch.KeepStdin, View: launch.View, Grace: grace, Exe: h.Exe,
-		Ports:   shim.PortLease{Count: launch.Ports, For: launch.PortsFor},
-		DeadMan: man,
+		Session: session, Workspace: h.Workspace, Fence: epoch, Launch: launch, Grace: grace, Exe: h.Exe, DeadMan: man,
 	})
 	var cannot *shim.CannotStart
 	switch {

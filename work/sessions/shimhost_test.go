@@ -16,7 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -27,7 +27,7 @@ func TestLeasedSessions(t *testing.T) {
 	here := &Shims{Folder: filepath.Join(t.TempDir(), "sessions"), Workspace: t.Name()}
 	run := func(session string, man *host.DeadMan) *shimProcess {
 		t.Helper()
-		started, err := here.StartLeased(t.Context(), session, 1, driver.Launch{Argv: []string{"/bin/sleep", "3600"}, Env: os.Environ()},
+		started, err := here.StartLeased(t.Context(), session, 1, spawn.Launch{Argv: []string{"/bin/sleep", "3600"}, Env: os.Environ()},
 			time.Second, man)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ func TestLeasedSessions(t *testing.T) {
 	ends(0, waits, plain)
 
 	var cannot *seam.CannotStart
-	_, err := here.StartLeased(t.Context(), "late-1", 1, driver.Launch{Argv: []string{"/bin/true"}}, time.Second,
+	_, err := here.StartLeased(t.Context(), "late-1", 1, spawn.Launch{Argv: []string{"/bin/true"}}, time.Second,
 		&host.DeadMan{StartBy: 1, EndAt: never})
 	if !errors.As(err, &cannot) || !strings.Contains(cannot.Why, "lease") {
 		t.Errorf("started too late: %v", err)

@@ -16,6 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/remote"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -107,7 +108,7 @@ func (l *leading) start(session string, argv ...string) seam.Process {
 		},
 	}
 	proc, err := h.StartOn(l.t.Context(),
-		wire.StartIn{Token: token, Epoch: 1, Start: wire.Start{Argv: argv, Dir: l.t.TempDir(), Env: []string{"PATH=/usr/bin:/bin"}}},
+		wire.StartIn{Token: token, Epoch: 1, Launch: spawn.Launch{Argv: argv, Dir: l.t.TempDir(), Env: []string{"PATH=/usr/bin:/bin"}}},
 		session)
 	if err != nil {
 		l.t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -113,7 +114,7 @@ func TestSocketInAView(t *testing.T) {
 	script := `stat -c %F /run/fairlead/socket > seen; env | grep FAIRLEAD_MCP | sort >> seen; ls .. >> seen; mv seen done; read end`
 	body, err := json.Marshal(wire.StartIn{
 		Token: host.Token{Session: "coder-1", Host: "b", Incarnation: 1, N: 1}, Epoch: 1, OnLost: host.Wait,
-		Start: wire.Start{Argv: []string{"/bin/sh", "-c", script}, Dir: work, KeepStdin: true, Env: []string{
+		Launch: spawn.Launch{Argv: []string{"/bin/sh", "-c", script}, Dir: work, KeepStdin: true, Env: []string{
 			"PATH=" + os.Getenv("PATH"), "FAIRLEAD_MCP_URL=http://127.0.0.1:1/mcp", "FAIRLEAD_MCP_TOKEN=secret",
 			`FAIRLEAD_MCP_STDIO=["leaders"]`,
 		}},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // patient is a driver whose facts are made by a function: correct, or wrong in one way.
@@ -20,8 +21,8 @@ type patient struct {
 
 func (patient) Name() string             { return "patient" }
 func (patient) Check(driver.Agent) error { return nil }
-func (patient) Launch(driver.Agent, driver.Session) (driver.Launch, error) {
-	return driver.Launch{}, nil
+func (patient) Launch(driver.Agent, driver.Session) (spawn.Launch, error) {
+	return spawn.Launch{}, nil
 }
 
 func (p patient) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Recording is a wire that plays recorded output. Input is kept in Sent.
@@ -112,7 +112,7 @@ const (
 )
 
 // Start starts a process for a driver's launch. It is ended at the end of the test.
-func Start(t testing.TB, l driver.Launch) *Process {
+func Start(t testing.TB, l spawn.Launch) *Process {
 	t.Helper()
 	p := &Process{
 		cmd:     exec.Command(l.Argv[0], l.Argv[1:]...),

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -181,12 +182,12 @@ type scriptDriver struct{ script.Driver }
 
 func (scriptDriver) Check(driver.Agent) error { return nil }
 
-func (scriptDriver) Launch(_ driver.Agent, s driver.Session) (driver.Launch, error) {
-	launch := driver.Launch{Argv: []string{string(s.Kind)}}
+func (scriptDriver) Launch(_ driver.Agent, s driver.Session) (spawn.Launch, error) {
+	launch := spawn.Launch{Argv: []string{string(s.Kind)}}
 	if readsPrompts(s.Kind) {
 		first, err := json.Marshal(speech.Order{Type: speech.OrderStart, Text: s.Prompt})
 		if err != nil {
-			return driver.Launch{}, err
+			return spawn.Launch{}, err
 		}
 		launch.Input, launch.KeepStdin = append(first, '\n'), true
 	}

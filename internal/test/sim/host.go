@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -77,7 +78,7 @@ func (o spool) Write(b []byte) (int, error) {
 }
 
 // run starts the program of a session in a goroutine; the caller holds the lock.
-func (w *world) run(id string, launch driver.Launch, epoch uint64) *hostSession {
+func (w *world) run(id string, launch spawn.Launch, epoch uint64) *hostSession {
 	kind := driver.Kind(launch.Argv[0])
 	ctx, kill := context.WithCancel(context.Background())
 	s := &hostSession{
@@ -153,7 +154,7 @@ type host struct {
 
 var _ seam.Host = host{}
 
-func (h host) Start(_ context.Context, id string, epoch uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
+func (h host) Start(_ context.Context, id string, epoch uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
 	h.w.mu.Lock()
 	checks{h.w}.checkStart(h.l, id)
 	h.w.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/session"
-	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -29,7 +29,7 @@ type localHost struct {
 
 func newLocalHost() *localHost { return &localHost{sessions: map[string]*process{}} }
 
-func (h *localHost) Start(_ context.Context, session string, _ uint64, launch driver.Launch, _ time.Duration) (seam.Process, error) {
+func (h *localHost) Start(_ context.Context, session string, _ uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sessions[session] != nil {

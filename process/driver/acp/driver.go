@@ -10,6 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Driver starts programs that speak the Agent Client Protocol on their standard streams, each behind
@@ -33,7 +34,7 @@ func (Driver) Name() string { return "acp" }
 func (Driver) Check(a driver.Agent) error { return adapter.Check(a) }
 
 // Launch starts the adapter, which starts the program.
-func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
+func (d Driver) Launch(a driver.Agent, s driver.Session) (spawn.Launch, error) {
 	return adapter.Launch(d.Name(), a, s)
 }
 

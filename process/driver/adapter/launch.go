@@ -13,34 +13,35 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Launch describes how an adapter is started for a session of an agent. The prompt is passed in the
 // first bytes of input, and the token of the team's tools in the environment, because every user of
 // the machine can read the command line. needs are the further variables that the program gets.
-func Launch(kind string, a driver.Agent, s driver.Session, needs ...string) (driver.Launch, error) {
+func Launch(kind string, a driver.Agent, s driver.Session, needs ...string) (spawn.Launch, error) {
 	if s.Kind == driver.Foreign {
-		return driver.Launch{},
+		return spawn.Launch{},
 			fmt.Errorf("agent %s: programs of the driver %s run single sessions, not the loop; use `loop: fairlead`", a.Name, kind)
 	}
 	if err := speech.CheckPrompt(s.Prompt); err != nil {
-		return driver.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
+		return spawn.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
 	}
 	if setting := map[driver.Kind]string{driver.Work: "session_prompt", driver.Cleanup: "cleanup_prompt"}[s.Kind]; setting != "" &&
 		strings.TrimSpace(s.Prompt) == "" {
 		// Without a prompt, the session would wait forever and occupy a slot.
-		return driver.Launch{},
+		return spawn.Launch{},
 			fmt.Errorf("agent %s has no prompt for this kind of session; set one, as in `%s: Read TASKS.md and do the next task.`", a.Name,
 				setting)
 	}
 	env := driver.Environment(a, s, needs...)
 	program, err := driver.FindProgram(a, env)
 	if err != nil {
-		return driver.Launch{}, err
+		return spawn.Launch{}, err
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return driver.Launch{}, fmt.Errorf("find this program's own file, to start the adapter of agent %s: %w", a.Name, err)
+		return spawn.Launch{}, fmt.Errorf("find this program's own file, to start the adapter of agent %s: %w", a.Name, err)
 	}
 	argv := []string{
 		exe, Verb, kind, "--name", a.Name, "--session", s.ID, "--for", string(s.Kind), "--attempt",
@@ -52,7 +53,7 @@ func Launch(kind string, a driver.Agent, s driver.Session, needs ...string) (dri
 		}
 	}
 	argv = append(append(argv, "--", program), a.Command[1:]...)
-	return driver.Launch{
+	return spawn.Launch{
 		Argv: argv, Dir: a.Workspace, Env: env,
 		Input: speech.Order{Type: speech.OrderStart, Text: s.Prompt, Images: s.Images}.Encode(), KeepStdin: true,
 	}, nil

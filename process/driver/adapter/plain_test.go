@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // plain is a minimal protocol, and a driver for programs that speak it:
@@ -19,7 +20,7 @@ type plain struct{ adapter.Behind }
 func (plain) Name() string               { return "plain" }
 func (plain) Check(a driver.Agent) error { return adapter.Check(a) }
 
-func (plain) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
+func (plain) Launch(a driver.Agent, s driver.Session) (spawn.Launch, error) {
 	return adapter.Launch("plain", a, s)
 }
 

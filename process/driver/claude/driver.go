@@ -12,6 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Driver drives Claude Code and programs that speak the same protocol. Its zero value is ready if
@@ -52,7 +53,7 @@ func (d Driver) Converse(a driver.Agent, s driver.Session, w driver.Wire) driver
 }
 
 // Launch describes how the adapter of a session is started.
-func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
+func (d Driver) Launch(a driver.Agent, s driver.Session) (spawn.Launch, error) {
 	return adapter.Launch(d.Name(), adapter.WithCommand(a, "claude"), s, d.Needs(a)...)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Driver drives codex. Its zero value is ready if main calls adapter.Intercept with it.
@@ -58,7 +59,7 @@ func (d Driver) Check(a driver.Agent) error {
 func modeWords() []string { return slices.Sorted(maps.Keys(modes)) }
 
 // Launch describes how the adapter of a session is started.
-func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
+func (d Driver) Launch(a driver.Agent, s driver.Session) (spawn.Launch, error) {
 	return adapter.Launch(d.Name(), adapter.WithCommand(a, "codex"), s, d.Needs(a)...)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // CleanupFlag is added to the command of a cleanup session (seed 000, SPEC C4).
@@ -44,23 +45,23 @@ func (Driver) Check(a driver.Agent) error {
 
 // Launch returns the command itself. The program is looked up here, in the agent's own PATH, so that
 // the result does not depend on where the process is started.
-func (Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
+func (Driver) Launch(a driver.Agent, s driver.Session) (spawn.Launch, error) {
 	if len(a.Command) == 0 || a.Command[0] == "" {
-		return driver.Launch{}, fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
+		return spawn.Launch{}, fmt.Errorf("agent %s has no command; give it one, as in `command: [python3, agent.py]`", a.Name)
 	}
 	env := driver.Environment(a, s)
 	program, err := driver.FindProgram(a, env)
 	if err != nil {
-		return driver.Launch{}, err
+		return spawn.Launch{}, err
 	}
 	argv := append([]string{program}, a.Command[1:]...)
 	if s.Kind == driver.Cleanup {
 		argv = append(argv, CleanupFlag)
 	}
-	launch := driver.Launch{Argv: argv, Dir: a.Workspace, Env: env}
+	launch := spawn.Launch{Argv: argv, Dir: a.Workspace, Env: env}
 	if s.Kind == driver.Turn || s.PromptIsTask {
 		if len(s.Prompt) > driver.PromptBytesMax {
-			return driver.Launch{},
+			return spawn.Launch{},
 				fmt.Errorf("agent %s: the prompt has %d bytes, the limit is %d; put it in a file and name the file", a.Name, len(s.Prompt),
 					driver.PromptBytesMax)
 		}

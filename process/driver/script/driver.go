@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Driver starts this same program again, as a script agent. Its zero value is ready if main calls
@@ -39,23 +40,23 @@ func (Driver) Check(a driver.Agent) error {
 
 // Launch plays the script in the agent's workspace. The prompt is passed in the first bytes of input
 // and not on the command line, which every user of the machine can read.
-func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) {
+func (d Driver) Launch(a driver.Agent, s driver.Session) (spawn.Launch, error) {
 	if s.Kind == driver.Foreign {
-		return driver.Launch{}, fmt.Errorf("agent %s: a script plays single sessions, not the loop; use `loop: fairlead`", a.Name)
+		return spawn.Launch{}, fmt.Errorf("agent %s: a script plays single sessions, not the loop; use `loop: fairlead`", a.Name)
 	}
 	if a.Script == "" {
-		return driver.Launch{}, fmt.Errorf("agent %s has no script; give it one, as in `script: %s.script.yaml`", a.Name, a.Name)
+		return spawn.Launch{}, fmt.Errorf("agent %s has no script; give it one, as in `script: %s.script.yaml`", a.Name, a.Name)
 	}
 	if err := speech.CheckPrompt(s.Prompt); err != nil {
-		return driver.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
+		return spawn.Launch{}, fmt.Errorf("agent %s: %w", a.Name, err)
 	}
 	exe, err := d.exe()
 	if err != nil {
-		return driver.Launch{}, err
+		return spawn.Launch{}, err
 	}
 	file, err := filepath.Abs(a.Script)
 	if err != nil {
-		return driver.Launch{}, fmt.Errorf("agent %s: script %s: %w", a.Name, a.Script, err)
+		return spawn.Launch{}, fmt.Errorf("agent %s: script %s: %w", a.Name, a.Script, err)
 	}
 	argv := []string{exe, Verb, file, "--name", a.Name, "--session", s.ID, "--attempt", strconv.Itoa(max(s.Attempt, 1)), "--told"}
 	switch s.Kind {
@@ -66,7 +67,7 @@ func (d Driver) Launch(a driver.Agent, s driver.Session) (driver.Launch, error) 
 	case driver.Lead:
 		argv = append(argv, "--lead-session")
 	}
-	return driver.Launch{
+	return spawn.Launch{
 		Argv: argv, Dir: a.Workspace, Env: driver.Environment(a, s),
 		Input: speech.Order{Type: speech.OrderStart, Text: s.Prompt}.Encode(), KeepStdin: true,
 	}, nil

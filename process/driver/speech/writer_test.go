@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // heard parses the facts in what was written.
@@ -390,7 +391,7 @@ func (speaker) Name() string { return "speaker" }
 
 func (speaker) Check(driver.Agent) error { return errors.New("it starts nothing") }
 
-func (speaker) Launch(driver.Agent, driver.Session) (l driver.Launch, err error)      { return l, nil }
+func (speaker) Launch(driver.Agent, driver.Session) (l spawn.Launch, err error)       { return l, nil }
 func (speaker) Outcome(driver.Session, session.Exit, *driver.Stop) (o driver.Outcome) { return o }
 func (speaker) Converse(_ driver.Agent, _ driver.Session, w driver.Wire) driver.Conversation {
 	return speech.Conversation{Wire: w}

@@ -1,0 +1,27 @@
+package spawn_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
+)
+
+// TestLaunchJSON checks that a launch is the same after its way through JSON, with words that are not UTF-8 too.
+func TestLaunchJSON(t *testing.T) {
+	t.Parallel()
+	want := spawn.Launch{
+		Argv: []string{"\xff\xfe", "", "a\x00b", "<é>"}, Dir: "/\xfa", Env: []string{"A=\x80"}, Input: []byte("\xf0\n"), KeepStdin: true,
+		Ports: 2, PortsFor: "w", View: &sandbox.View{Home: "/home/me"},
+	}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got spawn.Launch
+	if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: %+v, %v", text, got, err)
+	}
+}
