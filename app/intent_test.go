@@ -1,12 +1,14 @@
 package app
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
@@ -127,6 +129,31 @@ func TestIntentThatIsNotDelivered(t *testing.T) {
 		b.settle()
 		if again := b.rows("agent/coder"); again != changes || b.host.startsOf("coder") != 0 {
 			t.Errorf("the observation counted twice: %s, then %s", changes, again)
+		}
+	})
+}
+
+// SPEC X8: a hold in the batch that permits a start, and after it, is seen before the process starts.
+func TestHoldInTheBatchOfAStart(t *testing.T) {
+	t.Parallel()
+	inBubble(t, "coder pm", func(t *testing.T, b *bubble) {
+		b.start()
+		b.driver.check.set(func(string) error {
+			_, release := b.faults.Hold()
+			b.engine.Loop.Go(func(ctx context.Context) { _, _ = b.engine.Agents.Command(ctx, human, "pm", "pause", "busy") })
+			b.engine.Loop.Go(func(ctx context.Context) {
+				wait.Elapse(time.Second) // the loop waits for the journal, and the request for permission for the loop
+				b.engine.Loop.Go(func(ctx context.Context) { _, _ = b.engine.Loop.Submit(ctx, human, "", team.HoldAsked{Note: "stop"}) })
+				wait.Elapse(time.Second)
+				release()
+			})
+			wait.Elapse(time.Millisecond)
+			return nil
+		})
+		b.command("coder", "continuous")
+		b.after(time.Minute)
+		if n := b.host.startsOf("coder"); n != 0 {
+			t.Errorf("%d starts during the hold; rows of the session: %s", n, b.rows("session/coder"))
 		}
 	})
 }

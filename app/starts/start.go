@@ -180,11 +180,17 @@ func (c *Controller) permit(ctx context.Context, m *sessions.Slot, s team.Sessio
 			_ = decide(*m.Event(sessions.ByIntent, ended)) // a refusal means that it is over
 		}
 	}
-	if _, err := c.loop.Do(ctx, loop.Request{Agent: look.Agent, Derive: decideAll, After: look.After}); err != nil && !loop.IsAnswer(err) {
+	still := true
+	seen := func(t *team.Team) { still, _ = m.MayStart(t, s.ID, c.loop.Now()) }
+	if _, err := c.loop.Do(ctx, loop.Request{Agent: look.Agent, Derive: decideAll, After: look.After, Look: seen}); err != nil &&
+		!loop.IsAnswer(err) {
 		return permission{}
 	}
-	if !is.given {
+	switch {
+	case !is.given:
 		c.parts.Sessions.EndView(s.ID)
+	case !still: // another request of the same batch, such as an order to stop, came after this one
+		return c.permit(ctx, m, s, nil)
 	}
 	return is
 }
