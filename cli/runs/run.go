@@ -171,8 +171,8 @@ func (w *runOutput) Fd() uintptr {
 }
 
 // beginRun connects, and starts or continues the run. If the daemon was a command like this one, which ended before it
-// was asked, this process takes its place. If it ended before it answered, a run with a name is asked for again: it is begun once,
-// as a second one of the name is refused. Of one without a name it is not known.
+// was asked, this process takes its place. If it ended before it answered, a run with a name is asked for again: a second run
+// of that name is refused, so it begins once. Whether a run without a name has begun is then not known.
 func beginRun(ctx context.Context, a *cli.App, named bool, begin func(context.Context, *Connection) (view.RunView, error)) (*Connection,
 	api.Page, view.RunView, error,
 ) {

@@ -41,7 +41,7 @@ type Step struct {
 	Metrics   map[string]string
 }
 
-// Report is what it may ask of the report that has just come in.
+// Report is what a condition may ask about the report that has just come in.
 type Report struct {
 	Status     string // COMPLETED or FAILED
 	GateFailed bool   // gate_failure

@@ -9,7 +9,8 @@ const (
 
 // Term is what a leader knows of its own lease: an entry beside the journal that only changes by compare-and-set, stored
 // by a majority of the engine hosts. It says whether the leader may tell hosts that their renewals count, and start
-// sessions. It does not elect: that is the append of DaemonStarted with the journal's end pinned. Use NewTerm.
+// sessions. It does not elect a leader: a host
+// is elected when its DaemonStarted is appended at the expected end of the journal. Use NewTerm.
 type Term struct {
 	n        uint64              // of the last renewal
 	sent     map[uint64]BootTime // when renewals that may still count were sent

@@ -67,7 +67,7 @@ func (a *Agent) ShouldResume(s *Session, c *Conversation, always bool) (wanted, 
 }
 
 // fullPercent is how full the context of a conversation may be for a step to continue it. A round needs room for
-// what sent it back and for the work; a program that runs out of it fails, or forgets what it was told first.
+// what was wrong with the last one and for the work; a program whose context is full fails, or forgets its first prompt.
 const fullPercent = 80
 
 // fills reports whether the conversation of an earlier session is too full for another round of a step.

@@ -333,8 +333,8 @@ func (t Task) merges(ctx context.Context, in *worktree.Inside) (string, error) {
 }
 
 // conflicts lists the files of the folder whose conflicts are not resolved: those that the clone's index names, and those that still have
-// what a merge of Fairlead's has put between the two versions. A file that was changed since such a merge, and has nothing of that,
-// is resolved, whatever the index says; resolved lists those of which it does not say so.
+// what a merge of Fairlead's has put between the two versions. A file that was changed since such a merge and has no such lines
+// is resolved, whatever the index says; resolved lists the files that the index still calls conflicts.
 func (t Task) conflicts(ctx context.Context) (names, resolved []string, err error) {
 	unmerged, err := halfMerged(ctx, t)
 	if err != nil {

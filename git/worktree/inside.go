@@ -291,7 +291,7 @@ func (in *Inside) view() sandbox.View {
 	return sandbox.GitView(in.room.Folder, given...)
 }
 
-// placeOf is a place at its own path, also where a link of the person's is in that.
+// placeOf is a place at its own path, also if a link that the person made is a part of that path.
 func placeOf(path string, access sandbox.Access) sandbox.Place {
 	p := sandbox.Place{Path: path, Access: access}
 	if real, err := filepath.EvalSymlinks(path); err == nil && real != path {

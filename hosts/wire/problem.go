@@ -81,7 +81,7 @@ func problemOf(err error) *Problem {
 	return &Problem{Failed, err.Error()}
 }
 
-// failure is the error that a Problem was made of.
+// failure is the error from which a Problem was made.
 func (p *Problem) failure() error {
 	switch p.Code {
 	case AlreadyStarted:

@@ -3,7 +3,7 @@
 // Show replaces what a terminal would obey, or what a person would not see: control characters (all of C0 except line end and
 // tab, DEL, C1), bytes that are not UTF-8, characters that change the direction of text, and those without a width. A control
 // character becomes its picture (␛), another one its number (<U+202E>). U+200C and U+200D stay between letters and emoji,
-// where they belong to the writing, and a selector of a variant after a character that can have one.
+// where they belong to the writing. A variation selector stays after a character that can have one.
 //
 // A Writer does the same with everything that is written through it, also of what a command forgot to show. Only what Own returned passes:
 // it carries a mark that is drawn at random when the program starts, so no text of others can have it.

@@ -164,8 +164,8 @@ func (c *Controller) goesOn(ctx context.Context, caller AgentCaller, h holding, 
 // errTimeUp says that nothing came of a wait within its time.
 var errTimeUp = errors.New("the time is up")
 
-// untilSo waits until something is so, looking again whenever an entity changes. errTimeUp: it was
-// not so in time.
+// untilSo waits until so returns true; it asks again whenever the entity changes. The error is errTimeUp if that took
+// too long.
 func (c *Controller) untilSo(ctx context.Context, most time.Duration, entity string, so func(*team.Team) bool) error {
 	waiting, cancel := context.WithTimeout(ctx, min(max(most, 0), ActWaitMax))
 	defer cancel()

@@ -151,8 +151,8 @@ func (p program) variables() string {
 const trustBytesMax = 1 << 20
 
 // geminiTrusts reports whether Gemini CLI trusts a folder. Where it does not, it connects to no MCP
-// server, and says so nowhere. The rules are those of its version 0.61.0: its variables, its flag, the
-// setting that turns them off, and the longest of its rules for folders. A file that cannot be read
+// server, and says so nowhere. The rules are those of its version 0.61.0: it looks at its variables, its flag and the
+// setting that turns trust off; of its rules for folders, the one with the longest path counts. A file that cannot be read
 // trusts nothing. argv is its command.
 func geminiTrusts(dir string, argv, env []string) bool {
 	value := func(name string) (last string) {
