@@ -161,7 +161,7 @@ func (d *questionDraft) ask(in Ask) error {
 		N: d.questions.Asked + 1, ID: id("q", d.questions.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
 		What: line(q.What), Tool: line(q.Tool), Call: clip.Text(q.Call, callMax), Key: q.Key, Why: line(q.Why),
 		Paths: lines(q.Paths, pathsMax), Options: options(q.Options), AskedAt: d.at,
-		ExpiresAt: q.ExpiresAt, Otherwise: q.Otherwise, Default: q.Default, Order: q.Order,
+		ExpiresAt: q.ExpiresAt, Otherwise: q.Otherwise, Default: q.Default, Order: q.Order, Host: q.Host,
 	}
 	if q.Kind == Asked {
 		q.What = clip.Text(strings.TrimSpace(in.Question.What), textMax)

@@ -37,6 +37,7 @@ const (
 	TokenGiven      Event = "token_given"
 	PersonWrote     Event = "person_told"
 	TellGiven       Event = "tell_given"
+	Contacted       Event = "contacted"
 	Ended           Event = "ended"
 	Lost            Event = "lost"
 	Withdrawn       Event = "withdrawn"
@@ -76,6 +77,7 @@ var Table = table.Table[Phase, Event, Act]{
 		StatusSaid:      {ID: "S10", To: Running},
 		PersonWrote:     {ID: "S12", To: Running, Why: "a person tells its agent something; its next session for the same purpose begins with it"},
 		TellGiven:       {ID: "S13", To: Running, Why: "its program has read it during its answer; the next session does not begin with it"},
+		Contacted:       {ID: "S14", To: Running, Why: "the hosts that it reached, or was refused, since the last time"},
 		Ended:           {ID: "S4", To: None},
 		Lost:            {ID: "S5", To: None, Why: "it ran; how it ended is unknown"},
 		Requested:       {ID: "J1", To: Running},

@@ -92,10 +92,26 @@ func (w *world) ofSession(s *Session, kind, how uint64) {
 			w.t.Fatalf("%s: its conversation is %+v", s.ID, c)
 		}
 	case 4:
-		w.say(agent, StatusSaid{Session: s.ID, Text: fmt.Sprint("at ", how%4)})
+		if how>>4%2 == 0 {
+			w.say(agent, StatusSaid{Session: s.ID, Text: fmt.Sprint("at ", how%4)})
+			return
+		}
+		host, before := fmt.Sprint("h", how%3, ".example.org:443"), w.team.Agents[agent].Contacts
+		w.say(agent, HostsContacted{Session: s.ID, Hosts: []Contact{{Host: host, Reached: int(how >> 5 % 2), Refused: 1, In: 10}}})
+		after := w.team.Agents[agent].Contacts
+		if last := after[len(after)-1]; last.Host != host || sumRefused(after) != sumRefused(before)+1 {
+			w.t.Fatalf("%s: its contacts were %+v and are %+v", s.ID, before, after)
+		}
 	default:
 		w.say(agent, LimitLifted{})
 	}
+}
+
+func sumRefused(contacts []Contact) (sum int) {
+	for _, c := range contacts {
+		sum += c.Refused
+	}
+	return sum
 }
 
 // endedSessions checks that a session that has ended has no open question and no saved answer.
