@@ -55,6 +55,7 @@ var Table = table.Table[Phase, Event, Act]{
 		Opened:         {ID: "J1", To: Open, Why: "one session at a time; journaled before its process starts"},
 		Requested:      {ID: "J1", To: None, Why: "an earlier request is first, or no session may start now"},
 		RequestDropped: {ID: "J1", To: None},
+		Contacted:      {ID: "S14", To: None, Why: "what a session did last is known after its end"},
 	},
 	Open: {
 		TokenGiven:     {ID: "S11", To: Open, Why: "the hash of its token for the team's tools; the token is only in its environment"},
@@ -66,6 +67,7 @@ var Table = table.Table[Phase, Event, Act]{
 		Withdrawn:      {ID: "S6", To: None, Why: "the last check before its process starts: it is no longer wanted"},
 		Requested:      {ID: "J1", To: Open, Why: "one session at a time: other requests wait in the queue"},
 		RequestDropped: {ID: "J1", To: Open, Why: "it is no longer wanted"},
+		Contacted:      {ID: "S14", To: Open, Why: "of the session before, or of one that was not seen yet"},
 	},
 	Running: {
 		Started:         {ID: "S1", To: Running, Why: "reported twice after a crash"},

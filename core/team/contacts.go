@@ -29,24 +29,20 @@ const (
 	contactsReportMax = 200 // of one report: a program that asks for more hosts between two reports looks for a way out, and its first ones show that
 )
 
-// hostsContacted records which hosts a session's program reached, or was refused.
+// hostsContacted records which hosts a session's program reached, or was refused. The session may be over.
 func (d *decision) hostsContacted(a *Agent, what HostsContacted) error {
-	s, err := d.ours(a, what)
-	if err != nil {
-		return err
-	}
 	rule, err := d.look(a, session.Contacted)
 	if err != nil || a.step() != "" || len(what.Hosts) == 0 {
 		return err
 	}
-	news := Contacts{Session: s.ID}
+	news := Contacts{Session: cutLine(what.Session)}
 	for _, one := range what.Hosts[:min(len(what.Hosts), contactsReportMax)] {
 		one.Host = cutLine(one.Host)
 		one.Reached, one.Refused, one.In, one.Out = max(one.Reached, 0), max(one.Refused, 0), max(one.In, 0), max(one.Out, 0)
 		one.First, one.Last = one.First.UTC().Round(0), one.Last.UTC().Round(0)
 		news.Hosts = append(news.Hosts, one)
 	}
-	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Contacted), &news)
+	d.add(a.entity(), "session", rule.ID, string(a.phase()), string(rule.To), string(session.Contacted), &news)
 	a.Contacts = contactsWith(a.Contacts, news.Hosts)
 	return nil
 }
