@@ -48,3 +48,13 @@ func (b *Questions) ReachHost(agent, session, host string) (ask Ask, due bool) {
 		},
 	}}, true
 }
+
+// HostsGranted are the hosts (NAME:PORT) that saved answers allow to a session.
+func (b *Questions) HostsGranted(agent, session string) (hosts []string) {
+	for _, s := range b.List() {
+		if s.Tool == ToolNetwork && s.Allow && s.Agent == agent && (s.Session == "" || s.Session == session) {
+			hosts = append(hosts, s.Key)
+		}
+	}
+	return hosts
+}

@@ -595,7 +595,7 @@ func TestReachHost(t *testing.T) {
 	ask("coder-1", "b.example.org:443", false)
 	answer("q4", true, Always)
 	ask("coder-3", "a.example.org:443", true)
-	if q := b.Questions["q5"]; q.State != Answered || !q.Allow || q.By != byRule {
+	if q := b.Questions["q5"]; q.State != Answered || !q.Allow || q.By != ByRule {
 		t.Errorf("a saved answer is not taken: %+v", q)
 	}
 }

@@ -134,7 +134,7 @@ func (t *Team) Apply(ch change.Change) {
 		says := *body
 		t.Agents[name].Says = &says
 	case *Contacts:
-		t.Agents[name].Contacts = contactsWith(t.Agents[name].Contacts, body.Hosts)
+		t.Agents[name].Contacts = ContactsWith(t.Agents[name].Contacts, body.Hosts)
 	case *TellsSet:
 		t.Agents[name].Tells, t.Agents[name].LastTell = body.Tells, body.Last
 	case *notice.Record:

@@ -43,12 +43,12 @@ func (d *decision) hostsContacted(a *Agent, what HostsContacted) error {
 		news.Hosts = append(news.Hosts, one)
 	}
 	d.add(a.entity(), "session", rule.ID, string(a.phase()), string(rule.To), string(session.Contacted), &news)
-	a.Contacts = contactsWith(a.Contacts, news.Hosts)
+	a.Contacts = ContactsWith(a.Contacts, news.Hosts)
 	return nil
 }
 
-// contactsWith adds news to an agent's contacts; the newest come last.
-func contactsWith(before, news []Contact) []Contact {
+// ContactsWith adds news to an agent's contacts; the newest come last.
+func ContactsWith(before, news []Contact) []Contact {
 	all := slices.Clone(before)
 	for _, one := range news {
 		if at := slices.IndexFunc(all, func(c Contact) bool { return c.Host == one.Host }); at >= 0 {

@@ -104,12 +104,15 @@ type Registered struct {
 	Session string   `json:"session"`
 	Agent   string   `json:"agent"`
 	Notes   []string `json:"notes,omitempty"` // what could not be done, for people
+
+	Rules network.Rules `json:"rules"` // with which it was started
 }
 
 // Rules replaces the rules of a session. New connections follow them at once.
 type Rules struct {
 	Session string        `json:"session"`
 	Rules   network.Rules `json:"rules"`
+	Keep    bool          `json:"keep,omitempty"` // open connections go on, also to hosts that are no longer allowed
 }
 
 // Verdict is what happened to connections.
