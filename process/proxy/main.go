@@ -58,7 +58,7 @@ func run(folder string, log *boundedLog) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	s := newServer(machine(), log)
-	s.idle = time.AfterFunc(idleMax, stop)
+	s.endIdle(idleMax, stop)
 	context.AfterFunc(ctx, func() { l.Close() }) // and its path is removed
 	log.print("proxy %d of %s", os.Getpid(), folder)
 	err = s.serve(l)

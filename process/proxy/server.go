@@ -32,7 +32,8 @@ type server struct {
 	sessions map[string]*session
 	watchers map[*wire.Conn]bool
 	callers  int
-	idle     *time.Timer // fires when nothing has needed the proxy for a while; nil: never
+	idle     *time.Timer // fires when nothing has needed the proxy for idleFor; nil: never
+	idleFor  time.Duration
 }
 
 func newServer(o outside, log *boundedLog) *server {
@@ -85,6 +86,21 @@ func (s *server) serve(l net.Listener) error {
 	}
 }
 
+// endIdle calls stop when there was no caller for a while.
+func (s *server) endIdle(after time.Duration, stop func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idleFor = after
+	s.idle = time.AfterFunc(after, func() {
+		s.mu.Lock()
+		needed := s.callers > 0 // a caller came at the same moment
+		s.mu.Unlock()
+		if !needed {
+			stop()
+		}
+	})
+}
+
 func (s *server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +118,7 @@ func (s *server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.callers--; s.callers == 0 && s.idle != nil {
-		s.idle.Reset(idleMax)
+		s.idle.Reset(s.idleFor)
 	}
 }
 

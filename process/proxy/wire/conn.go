@@ -39,6 +39,8 @@ type socket interface {
 
 // Conn is a connection between the proxy and a caller. One goroutine receives; any may send.
 type Conn struct {
+	PID int // of the proxy, at a caller's end
+
 	socket socket
 	send   sync.Mutex
 }
