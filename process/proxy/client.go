@@ -63,6 +63,9 @@ func (c *client) Close() error {
 	return err
 }
 
+// CloseWrite ends this side: package http lets the program read an answer before the connection is closed.
+func (c *client) CloseWrite() error { return c.tcp.CloseWrite() }
+
 // reset ends the connection so that the program sees that something went wrong.
 func (c *client) reset() {
 	_ = c.tcp.SetLinger(0)

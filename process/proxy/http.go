@@ -79,7 +79,7 @@ func (s *session) connectRequest(w http.ResponseWriter, r *http.Request, c *clie
 		s.differs(w, host, port, hosts[0])
 		return
 	}
-	out, err := s.dial(r.Context(), host, port)
+	out, err := s.dial(s.ctx, host, port) // the request's context ends when the program has ended its side
 	if err != nil {
 		status, text := s.report(host, port, err)
 		say(w, status, text)

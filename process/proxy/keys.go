@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"path"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/network"
@@ -44,7 +43,7 @@ func (s *session) addKey(k wire.Key) error {
 	}
 	base := k.Base
 	if base == "" {
-		base = p.Origin + p.BasePath
+		base = p.Origin
 	}
 	origin, err := url.Parse(strings.TrimSuffix(base, "/"))
 	if err != nil {
@@ -98,13 +97,10 @@ func (s *session) provider(w http.ResponseWriter, r *http.Request) {
 	way.proxy.ServeHTTP(w, r)
 }
 
-// accepts reports whether a path is one of the provider's. It has to be spelled plainly, so that the provider reads the same one.
+// accepts reports whether a path is one of the provider's. It has no escapes, so that the provider reads the same one.
 func (k *keyed) accepts(rest string, u *url.URL) error {
-	plain := u.RawPath == "" && path.Clean(rest) == strings.TrimSuffix(rest, "/") && !strings.ContainsAny(rest, "\\;%")
-	for _, begin := range k.provider.Paths {
-		if plain && (rest == begin || strings.HasPrefix(rest, strings.TrimSuffix(begin, "/")+"/")) {
-			return nil
-		}
+	if u.RawPath == "" && u.EscapedPath() == "/"+k.provider.Name+rest && k.provider.Allows(rest) {
+		return nil
 	}
 	return fmt.Errorf("fairlead: the key for %s is sent to paths of its API only, and %s is none of them", k.provider.Name, shown(rest))
 }
@@ -113,7 +109,7 @@ func (k *keyed) accepts(rest string, u *url.URL) error {
 func (k *keyed) rewrite(p *httputil.ProxyRequest) {
 	rest := strings.TrimPrefix(p.In.URL.Path, "/"+k.provider.Name)
 	out := *k.origin
-	out.Path = strings.TrimSuffix(k.origin.Path, "/") + "/" + strings.TrimPrefix(strings.TrimPrefix(rest, k.provider.BasePath), "/")
+	out.Path = k.origin.Path + rest
 	query := p.In.URL.Query() // what cannot be read is dropped: it could be a key for a provider that reads it
 	for name := range query {
 		for _, word := range keyQueries {
