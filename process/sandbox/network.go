@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/fairlead-dev/fairlead/core/network"
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 )
 
 // Inside is the network of a view: a namespace that has only loopback, with sockets that a proxy outside answers. A socket stays in the
@@ -11,54 +14,43 @@ import (
 // hands them over with [Started]; then the channel of View.Report is a unix socket. Without a proxy nothing is answered, and nothing
 // else is reached.
 type Inside struct {
-	Named []Named `json:"named,omitempty"` // hosts that a person named with a port
-	Local []int   `json:"local,omitempty"` // ports of this machine's loopback
+	More []wire.Socket `json:"more,omitempty"` // beside those that each view has: hosts that a person named with a port, and local ports
 }
 
-// Named is a host with a port, by its place in the list of the proxy's rules.
-type Named struct{ Host, Port int }
-
-// Kind says what a socket of a view is for.
-type Kind string
-
-const (
-	KindProxy   Kind = "proxy"   // TCP, at ProxyPort: requests of programs that know proxies
-	KindDNS     Kind = "dns"     // UDP: name look-ups
-	KindDNSTCP  Kind = "dns-tcp" // TCP: long ones
-	KindTLS     Kind = "tls"     // TCP, port 443 of every address
-	KindHTTP    Kind = "http"    // TCP, port 80 of every address
-	KindNamed   Kind = "named"   // TCP, at an address for one host, see NamedAddress
-	KindLocal   Kind = "local"   // TCP, a port of loopback that leads to the same port outside
-	KindSockets Kind = "sockets" // unix: process 1 answers each byte with a new TCP socket of the view, for '6' one of IPv6
-)
-
-// ProxyPort is above the ports that the kernel gives to connections, which end at 60999.
-const ProxyPort = 61080
-
-// Socket is one socket of a view.
-type Socket struct {
-	Kind Kind
-	Host int // of KindNamed
-	Port int // of KindNamed and KindLocal
+// InsideOf is the network of a view for the rules of its session.
+func InsideOf(rules network.Rules) *Inside {
+	in := &Inside{}
+	for i, h := range rules.Hosts {
+		if h.Named && h.Port != 0 {
+			in.More = append(in.More, wire.Socket{Kind: wire.KindNamed, Host: i, Port: h.Port})
+		}
+	}
+	for _, port := range rules.Local {
+		in.More = append(in.More, wire.Socket{Kind: wire.KindLocal, Port: port})
+	}
+	return in
 }
 
-// insideMax bounds the sockets that a person names: the kernel carries 253 in one message.
+// Sockets are all sockets of the view, in the order in which process 1 hands them over. It answers each byte at the one of
+// [wire.KindSockets] with a new TCP socket of the view, the byte '6' with one of IPv6.
+func (in *Inside) Sockets() []wire.Socket {
+	all := make([]wire.Socket, 0, len(everyView)+len(in.More))
+	for _, kind := range everyView {
+		all = append(all, wire.Socket{Kind: kind})
+	}
+	return append(all, in.More...)
+}
+
+// everyView are the sockets that each view has.
+var everyView = [...]wire.Kind{wire.KindProxy, wire.KindDNS, wire.KindDNSTCP, wire.KindTLS, wire.KindHTTP, wire.KindSockets}
+
+// insideMax bounds the other sockets: the kernel carries 253 descriptors in one message.
 const insideMax = 240
 
-// Sockets are all sockets of the view, in the order in which process 1 hands them over.
-func (in *Inside) Sockets() []Socket {
-	all := []Socket{{Kind: KindProxy}, {Kind: KindDNS}, {Kind: KindDNSTCP}, {Kind: KindTLS}, {Kind: KindHTTP}, {Kind: KindSockets}}
-	for _, n := range in.Named {
-		all = append(all, Socket{KindNamed, n.Host, n.Port})
-	}
-	for _, port := range in.Local {
-		all = append(all, Socket{Kind: KindLocal, Port: port})
-	}
-	return all
-}
+const portDNS = 53
 
-// NamedAddress is the address in a view of the host with a place in the list of rules.
-func NamedAddress(host int) [4]byte { return [4]byte{127, 96, byte((host + 1) >> 8), byte(host + 1)} }
+// namedAddress is the address in a view of the host with a place in the rules.
+func namedAddress(host int) [4]byte { return [4]byte{127, 96, byte((host + 1) >> 8), byte(host + 1)} }
 
 func (in *Inside) check(by Mechanism) error {
 	if in == nil {
@@ -67,22 +59,18 @@ func (in *Inside) check(by Mechanism) error {
 	if by != ByNamespaces {
 		return errors.New("a view without namespaces has no network of its own")
 	}
-	if n := len(in.Named) + len(in.Local); n > insideMax {
+	if n := len(in.More); n > insideMax {
 		return fmt.Errorf("%d hosts with a port and ports of this machine, %d are the most; name fewer", n, insideMax)
 	}
-	for i, n := range in.Named {
-		if n.Host < 0 || n.Host >= 1<<16-1 || !isPort(n.Port) || slices.Contains(in.Named[:i], n) {
-			return fmt.Errorf("host %d at port %d cannot be in a view", n.Host, n.Port)
+	for i, s := range in.More {
+		switch isPort := s.Port > 0 && s.Port < 1<<16; {
+		case !isPort, slices.Contains(in.More[:i], s):
+		case s.Kind == wire.KindNamed && s.Host >= 0 && s.Host < 1<<16-1:
+			continue
+		case s.Kind == wire.KindLocal && s.Port != wire.ProxyPort && s.Port != portDNS:
+			continue
 		}
-	}
-	for i, port := range in.Local {
-		if !isPort(port) || port == ProxyPort || port == portDNS || slices.Contains(in.Local[:i], port) {
-			return fmt.Errorf("port %d of this machine cannot be in a view: a port is a number up to 65535, once in the list, and not %d or %d, which the view has for itself", port, portDNS, ProxyPort)
-		}
+		return fmt.Errorf("the view cannot have the socket %q for port %d: a port is a number up to 65535, once in the list, and not %d or %d, which the view has for itself", s.Kind, s.Port, portDNS, wire.ProxyPort)
 	}
 	return nil
 }
-
-const portDNS = 53
-
-func isPort(p int) bool { return p > 0 && p < 1<<16 }

@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"golang.org/x/sys/unix"
 )
 
 // ownSockets are the sockets that this process has made in the view's network.
 type ownSockets struct {
 	hand []int // for the caller, in the order of [Inside.Sockets]
-	own  int   // the other end of KindSockets
+	own  int   // the other end of [wire.KindSockets]
 }
 
 // waitingMax is how many connections to one socket wait for the proxy, while it is gone or busy: a program may open 1,000 at once.
@@ -30,13 +31,13 @@ func (v View) makeInside() (made ownSockets, err error) {
 	}
 	for _, s := range v.Network.Sockets() {
 		fd := -1
-		if s.Kind == KindSockets {
+		if s.Kind == wire.KindSockets {
 			var pair [2]int
 			if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
 				fd, made.own = pair[0], pair[1]
 			}
 		} else {
-			fd, err = s.listen()
+			fd, err = listen(s)
 		}
 		if err != nil {
 			return made, fmt.Errorf("make the socket %q of the view: %w", s.Kind, err)
@@ -48,22 +49,22 @@ func (v View) makeInside() (made ownSockets, err error) {
 
 // listen makes a socket of the view. The ports below 1024 are closed to the program, so that these sockets may share them: the one of
 // a single address comes before the one of all addresses.
-func (s Socket) listen() (fd int, err error) {
+func listen(s wire.Socket) (fd int, err error) {
 	at := unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: s.Port}
 	kind := unix.SOCK_STREAM
 	switch s.Kind {
-	case KindProxy:
-		at.Port = ProxyPort
-	case KindDNS:
+	case wire.KindProxy:
+		at.Port = wire.ProxyPort
+	case wire.KindDNS:
 		at.Port, kind = portDNS, unix.SOCK_DGRAM
-	case KindDNSTCP:
+	case wire.KindDNSTCP:
 		at.Port = portDNS
-	case KindTLS:
+	case wire.KindTLS:
 		at = unix.SockaddrInet4{Port: 443}
-	case KindHTTP:
+	case wire.KindHTTP:
 		at = unix.SockaddrInet4{Port: 80}
-	case KindNamed:
-		at.Addr = NamedAddress(s.Host)
+	case wire.KindNamed:
+		at.Addr = namedAddress(s.Host)
 	}
 	if fd, err = unix.Socket(unix.AF_INET, kind|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, err
@@ -120,7 +121,7 @@ func (to reports) hand(started Started, made ownSockets) {
 	}
 }
 
-// serve answers each byte at KindSockets with a new TCP socket of the view, through which the proxy connects to a server in it.
+// serve answers each byte at [wire.KindSockets] with a new TCP socket of the view, through which the proxy connects to a server in it.
 func (made ownSockets) serve() {
 	for {
 		var ask [1]byte

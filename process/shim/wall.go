@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/process/proxy/outlet"
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -26,11 +29,27 @@ const (
 // process 1 says about the agent's end counts, and where it was killed before, its own end.
 type wall struct {
 	view   sandbox.View
-	said   *os.File
+	said   *reports
 	theirs *os.File
 	points *sandbox.Points
 	over   chan struct{} // it says no more
 	agent  Process       // zero: the shim's child is the agent
+
+	outlet *outlet.Outlet // keeps a proxy at the sockets of the view's network; nil: there is none
+	stop   func()         // ends that, and closes the sockets; nil: there are none
+}
+
+// reports is what process 1 says. In a view with a network of its own, the sockets come with it.
+type reports struct {
+	*os.File
+	files []*os.File
+}
+
+// Read implements io.Reader.
+func (r *reports) Read(b []byte) (n int, err error) {
+	n, files, err := readFiles(r.File, b)
+	r.files = append(r.files, files...)
+	return n, err
 }
 
 // intoView makes the folders that a view needs, and changes how the agent is started.
@@ -48,16 +67,22 @@ func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err e
 	}
 	k.wall = w
 	k.crash("points")
-	if w.said, w.theirs, err = openPipe(0); err != nil {
+	open := func() (ours, theirs *os.File, err error) { return openPipe(0) }
+	if w.view.Network != nil {
+		open = socketPair
+	}
+	said, theirs, err := open()
+	if err != nil {
 		return nil, err
 	}
+	w.said, w.theirs = &reports{File: said}, theirs
 	k.record.Wall = w.view.By
 	*proc.Sys, proc.Dir, proc.Files = *w.view.Attr(), "", append(proc.Files, w.theirs.Fd())
 	return argv, nil
 }
 
 // enter waits until the agent runs in its view. If it does not, nothing runs.
-func (k *keeper) enter(output *os.File) error {
+func (k *keeper) enter(l *Spec, output *os.File) error {
 	w := k.wall
 	w.theirs.Close()
 	_ = w.said.SetReadDeadline(time.Now().Add(viewPatience))
@@ -76,6 +101,12 @@ func (k *keeper) enter(output *os.File) error {
 	_ = w.said.SetReadDeadline(time.Time{})
 	k.record.Unheld = started.Unheld
 	w.agent = insideAs(k.living(), started.PID)
+	if err := k.serveNetwork(l); err != nil {
+		k.kill()
+		close(w.over)
+		k.sweep()
+		return err
+	}
 	go func() {
 		defer close(w.over)
 		var ended struct {
@@ -86,6 +117,60 @@ func (k *keeper) enter(output *os.File) error {
 		}
 	}()
 	return nil
+}
+
+// serveNetwork keeps a proxy at the sockets of the view. Until one answers, what the agent asks waits in them.
+func (k *keeper) serveNetwork(l *Spec) error {
+	w := k.wall
+	if w.view.Network == nil {
+		return nil
+	}
+	sockets := w.view.Network.Sockets()
+	ctx, cancel := context.WithCancel(context.Background())
+	kept := make(chan struct{})
+	w.stop = func() {
+		cancel()
+		<-kept
+		for _, f := range w.said.files {
+			f.Close()
+		}
+	}
+	if len(sockets) != len(w.said.files) {
+		close(kept)
+		return &CannotStart{Why: fmt.Sprintf("%d sockets of its network came instead of %d", len(w.said.files), len(sockets))}
+	}
+	to := l.Launch.Network
+	if to == nil {
+		close(kept)
+		return nil
+	}
+	w.outlet = &outlet.Outlet{
+		Folder: to.Folder, Sockets: w.said.files, Said: func(text string) { k.log.print("%s", text) },
+		Register: wire.Register{
+			Session: l.Session, Agent: to.Agent, Rules: to.Rules, Keys: to.Keys, Upstream: to.Upstream, Ports: k.record.Ports, Sockets: sockets,
+		},
+		Options: wire.Options{Around: func(start func() error) error {
+			k.starting.Lock()
+			defer k.starting.Unlock()
+			return start()
+		}},
+	}
+	go func() {
+		defer close(kept)
+		w.outlet.Keep(ctx)
+	}()
+	return nil
+}
+
+// starts reports whether the shim may start a proxy, which is then its child and no process of the agent.
+func (w *wall) starts() bool { return w != nil && w.view.Network != nil }
+
+// unserve ends the session in the proxy.
+func (w *wall) unserve() {
+	if w != nil && w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
 }
 
 // insideAs returns the process with a number inside a view; zero: it has ended.
