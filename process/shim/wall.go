@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/process/proxy/outlet"
-	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -29,27 +29,13 @@ const (
 // process 1 says about the agent's end counts, and where it was killed before, its own end.
 type wall struct {
 	view   sandbox.View
-	said   *reports
+	said   *sandbox.Reports
 	theirs *os.File
 	points *sandbox.Points
 	over   chan struct{} // it says no more
 	agent  Process       // zero: the shim's child is the agent
 
-	outlet *outlet.Outlet // keeps a proxy at the sockets of the view's network; nil: there is none
-	stop   func()         // ends that, and closes the sockets; nil: there are none
-}
-
-// reports is what process 1 says. In a view with a network of its own, the sockets come with it.
-type reports struct {
-	*os.File
-	files []*os.File
-}
-
-// Read implements io.Reader.
-func (r *reports) Read(b []byte) (n int, err error) {
-	n, files, err := readFiles(r.File, b)
-	r.files = append(r.files, files...)
-	return n, err
+	stop func() // ends the outlet of the view's network, and closes its sockets; nil: there are none
 }
 
 // intoView makes the folders that a view needs, and changes how the agent is started.
@@ -67,15 +53,9 @@ func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err e
 	}
 	k.wall = w
 	k.crash("points")
-	open := func() (ours, theirs *os.File, err error) { return openPipe(0) }
-	if w.view.Network != nil {
-		open = socketPair
-	}
-	said, theirs, err := open()
-	if err != nil {
+	if w.said, w.theirs, err = w.view.OpenReports(); err != nil {
 		return nil, err
 	}
-	w.said, w.theirs = &reports{File: said}, theirs
 	k.record.Wall = w.view.By
 	*proc.Sys, proc.Dir, proc.Files = *w.view.Attr(), "", append(proc.Files, w.theirs.Fd())
 	return argv, nil
@@ -122,43 +102,31 @@ func (k *keeper) enter(l *Spec, output *os.File) error {
 // serveNetwork keeps a proxy at the sockets of the view. Until one answers, what the agent asks waits in them.
 func (k *keeper) serveNetwork(l *Spec) error {
 	w := k.wall
-	if w.view.Network == nil {
-		return nil
-	}
-	sockets := w.view.Network.Sockets()
+	sockets, err := w.said.Sockets(w.view)
 	ctx, cancel := context.WithCancel(context.Background())
-	kept := make(chan struct{})
+	var kept sync.WaitGroup
 	w.stop = func() {
 		cancel()
-		<-kept
-		for _, f := range w.said.files {
+		kept.Wait()
+		for _, f := range sockets {
 			f.Close()
 		}
 	}
-	if len(sockets) != len(w.said.files) {
-		close(kept)
-		return &CannotStart{Why: fmt.Sprintf("%d sockets of its network came instead of %d", len(w.said.files), len(sockets))}
-	}
 	to := l.Launch.Network
-	if to == nil {
-		close(kept)
+	switch {
+	case err != nil:
+		return &CannotStart{Why: err.Error()}
+	case to == nil || !w.starts():
 		return nil
 	}
-	w.outlet = &outlet.Outlet{
-		Folder: to.Folder, Sockets: w.said.files, Said: func(text string) { k.log.print("%s", text) },
-		Register: wire.Register{
-			Session: l.Session, Agent: to.Agent, Rules: to.Rules, Keys: to.Keys, Upstream: to.Upstream, Ports: k.record.Ports, Sockets: sockets,
-		},
-		Options: wire.Options{Around: func(start func() error) error {
-			k.starting.Lock()
-			defer k.starting.Unlock()
-			return start()
-		}},
+	o := outlet.Of(l.Session, w.view, to, sockets)
+	o.Register.Ports, o.Said = k.record.Ports, func(text string) { k.log.print("%s", text) }
+	o.Options.Around = func(start func() error) error {
+		k.starting.Lock()
+		defer k.starting.Unlock()
+		return start()
 	}
-	go func() {
-		defer close(kept)
-		w.outlet.Keep(ctx)
-	}()
+	kept.Go(func() { o.Keep(ctx) })
 	return nil
 }
 

@@ -1,8 +1,7 @@
 // Package outlet keeps a proxy at the sockets of a session, for as long as the session lives.
 //
-// It is the keeper of a lock gate: when the gate falls, it puts up the next one, and the water waits meanwhile. The sockets stay open in
-// this process. A connection to the proxy is the session's registration there, with copies of the sockets; when the connection ends,
-// the next proxy gets copies of the same sockets, and what the session has asked meanwhile has waited in them.
+// The sockets stay open in this process. A connection to the proxy is the session's registration there, with copies of the sockets. When
+// the connection ends, the next proxy gets copies of the same sockets, and what the session has asked meanwhile has waited in them.
 //
 // Shims import this package, so it does without package net.
 //
@@ -18,12 +17,21 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
+	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 const (
 	pauseFirst = 20 * time.Millisecond
 	pauseMost  = time.Second // a proxy that was killed is back after it at the latest
 )
+
+// Of is the outlet of a session in a view that has a network of its own. sockets came with the report of its start.
+func Of(session string, view sandbox.View, to *spawn.Network, sockets []*os.File) *Outlet {
+	return &Outlet{Folder: to.Folder, Sockets: sockets, Register: wire.Register{
+		Session: session, Agent: to.Agent, Rules: to.Rules, Keys: to.Keys, Upstream: to.Upstream, Sockets: view.Network.Sockets(),
+	}}
+}
 
 // Outlet is what a proxy needs to serve a session.
 type Outlet struct {
