@@ -49,43 +49,59 @@ func (r Reason) Sentence() string {
 
 // Verdict is the answer about a name and a port.
 type Verdict struct {
-	Answer Answer
-	Reason Reason // of what is not allowed
-	Host   Host   // what allows it; Address needs it
+	Row
+	Host Host // what allows it; Address needs it
 }
 
 // Decide judges a name, or an address without brackets, and a port before anything is looked up.
 func (r Rules) Decide(name string, port int) Verdict {
-	name = strings.ToLower(name)
-	kind := spelling(name)
-	if kind == literal {
+	want, name := wants(strings.ToLower(name), port)
+	say, host := r.say(name, port)
+	if say == open {
+		host = Host{Name: name}
+	}
+	v := Verdict{Row: table[want][say]}
+	if v.Answer == Allowed {
+		v.Host = host
+	}
+	return v
+}
+
+// wants says what kind of name and port it is, and returns an address in its usual form.
+func wants(name string, port int) (wanted, string) {
+	switch spelling(name) {
+	case literal:
 		addr, _ := netip.ParseAddr(name)
-		name = addr.String()
+		return address, addr.String()
+	case single, local:
+		return localName, name
+	case odd:
+		return oddName, name
+	case plain:
 	}
-	named := kind != plain // what only a person can allow, by naming it
-	switch {
-	case r.None:
-		return Verdict{Answer: Refused, Reason: NoNetwork}
-	case kind == odd:
-		return Verdict{Answer: Refused, Reason: OddName}
+	if isWeb(port) {
+		return publicWeb, name
 	}
-	var allowing Host
+	return publicPort, name
+}
+
+// say finds the most that the rules say about a name and a port, and the host that says it.
+func (r Rules) say(name string, port int) (said, Host) {
+	if r.None {
+		return closed, Host{}
+	}
+	most, host := nothing, Host{}
+	if r.All {
+		most = open
+	}
 	for _, h := range r.Hosts {
-		if h.covers(name, port) && (h.Named || !named) && !allowing.Named {
-			allowing = h
+		switch {
+		case !h.covers(name, port):
+		case h.Named && !h.pattern():
+			return named, h
+		case most != covered:
+			most, host = covered, h
 		}
 	}
-	switch {
-	case allowing.Name != "":
-		return Verdict{Answer: Allowed, Host: allowing}
-	case kind == literal:
-		return Verdict{Answer: Refused, Reason: LiteralName}
-	case named:
-		return Verdict{Answer: Refused, Reason: LocalName}
-	case !isWeb(port):
-		return Verdict{Answer: Refused, Reason: OtherPort}
-	case r.All:
-		return Verdict{Answer: Allowed, Host: Host{Name: name}}
-	}
-	return Verdict{Answer: Ask, Reason: NotListed}
+	return most, host
 }

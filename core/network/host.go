@@ -28,6 +28,15 @@ const (
 // webPorts are those of a host without a port.
 var webPorts = [...]int{443, 80}
 
+// Ports of a session that are the proxy's own.
+const (
+	ProxyPort = 61080 // in the range for private use, where no service is registered
+	NamesPort = 53
+)
+
+// Reserved reports whether a port of a session's loopback is the proxy's, so that no other service can be there.
+func Reserved(port int) bool { return isWeb(port) || port == ProxyPort || port == NamesPort }
+
 func isWeb(port int) bool { return slices.Contains(webPorts[:], port) }
 
 // String is the host as people write it.

@@ -160,7 +160,7 @@ type base struct {
 
 var programs = [...]program{
 	{ // code.claude.com/docs: env-vars, authentication (precedence)
-		names: []string{"claude", "claude-agent-acp"}, signedIn: "anthropic",
+		names: []string{"claude", "claude-code", "claude-agent-acp", "claude-code-acp"}, signedIn: "anthropic",
 		elsewhere: []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY", "CLAUDE_CODE_USE_MANTLE"},
 		order:     []string{"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"},
 		bases:     []base{{providers: []string{"anthropic", "anthropic-token"}, variable: "ANTHROPIC_BASE_URL"}},
@@ -171,11 +171,11 @@ var programs = [...]program{
 	},
 	{names: []string{"codex-acp"}, signedIn: "openai", order: []string{"CODEX_API_KEY", "OPENAI_API_KEY"}},
 	{ // google-gemini/gemini-cli: packages/core/src/core/contentGenerator.ts
-		names: []string{"gemini"}, signedIn: "google", elsewhere: []string{"GOOGLE_GENAI_USE_VERTEXAI"}, order: []string{"GEMINI_API_KEY"},
+		names: []string{"gemini", "gemini-cli"}, signedIn: "google", elsewhere: []string{"GOOGLE_GENAI_USE_VERTEXAI"}, order: []string{"GEMINI_API_KEY"},
 		bases: []base{{providers: []string{"google"}, variable: "GOOGLE_GEMINI_BASE_URL"}},
 	},
 	{ // QwenLM/qwen-code: docs/users/configuration/auth.md; a model whose settings name a base URL keeps it
-		names: []string{"qwen"}, signedIn: "qwen",
+		names: []string{"qwen", "qwen-code"}, signedIn: "qwen",
 		order: []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"},
 		bases: []base{
 			{providers: []string{"openai"}, variable: "OPENAI_BASE_URL", path: "/v1"},
@@ -183,7 +183,7 @@ var programs = [...]program{
 		},
 	},
 	{ // opencode.ai/docs: config (OPENCODE_CONFIG_CONTENT), providers (options.baseURL)
-		names: []string{"opencode"}, signedIn: "opencode",
+		names: []string{"opencode", "opencode-ai"}, signedIn: "opencode",
 		bases: []base{
 			openCode("anthropic", "/v1"), openCode("openai", "/v1"), openCode("google", "/v1beta"), openCode("openrouter", "/api/v1"),
 			openCode("opencode", "/zen/v1"), openCode("deepseek", ""), openCode("mistral", "/v1"), openCode("groq", "/openai/v1"),
@@ -200,17 +200,18 @@ func openCode(provider, path string) base {
 	}
 }
 
+// wordsLooked is how many leading words of a command are searched for a program's name, as in npx -y opencode-ai acp.
+const wordsLooked = 3
+
 // ProviderOf is the provider that an agent is configured for: by its driver, its program, and the names of the variables in its env. An
 // agent that uses a cloud's own service has none: a person names its host.
 func ProviderOf(driver string, command, env []string) (Provider, bool) {
-	names := []string{driver}
-	if len(command) > 0 {
-		names = append(names, strings.TrimSuffix(path.Base(strings.ReplaceAll(command[0], `\`, "/")), ".exe"))
-	}
+	words := append([]string{driver}, command[:min(wordsLooked, len(command))]...)
 	var of program
 	for _, p := range programs {
-		if slices.ContainsFunc(p.names, func(name string) bool { return slices.Contains(names, name) }) {
+		if slices.ContainsFunc(words, p.isCalled) {
 			of = p
+			break
 		}
 	}
 	has := func(variable string) bool { return slices.Contains(env, variable) }
@@ -224,6 +225,15 @@ func ProviderOf(driver string, command, env []string) (Provider, bool) {
 		}
 	}
 	return p, known
+}
+
+// isCalled reports whether a word of a command names the program, as opencode-ai@1.18 and /usr/bin/codex.js do.
+func (of program) isCalled(word string) bool {
+	base := path.Base(word)
+	if at := strings.LastIndexByte(base, '@'); at > 0 {
+		base = base[:at]
+	}
+	return slices.Contains(of.names, strings.TrimSuffix(base, ".js"))
 }
 
 // provider is the one whose key the program finds first, or that with which it has signed in. Its Keys begin with the variable that the

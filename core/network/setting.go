@@ -37,18 +37,18 @@ type Setting struct {
 // Default is the setting of an agent without the key.
 func Default() Setting { return Setting{Model: true, Packages: true} }
 
-// Parse reads one word, or the items of a list. An error is a sentence without a subject.
+// Parse reads one word, or the items of a list. An error is a sentence that quotes the item.
 func Parse(words []string) (Setting, error) {
 	var s Setting
 	for i, word := range words {
 		switch {
 		case word == string(None) || word == string(All):
 			if len(words) > 1 {
-				return Setting{}, fmt.Errorf("has %s beside other items; write network: %s, or remove it from the list", word, word)
+				return Setting{}, fmt.Errorf("%s stands beside other items; write it alone, or remove it from the list", word)
 			}
 			s.Word = Word(word)
 		case slices.Contains(words[:i], word):
-			return Setting{}, fmt.Errorf("has %s twice; remove one of them", quote(word))
+			return Setting{}, fmt.Errorf("%s is there twice; remove one of them", quote(word))
 		case word == wordModel:
 			s.Model = true
 		case word == wordPackages:
@@ -56,19 +56,19 @@ func Parse(words []string) (Setting, error) {
 		default:
 			host, err := ParseHost(word)
 			if err != nil {
-				return Setting{}, fmt.Errorf("has %s, which %w", quote(word), err)
+				return Setting{}, fmt.Errorf("%s %w", quote(word), err)
 			}
 			if slices.Contains(s.Hosts, host) {
-				return Setting{}, fmt.Errorf("has %s twice; remove one of them", quote(host.String()))
+				return Setting{}, fmt.Errorf("%s is there twice; remove one of them", quote(host.String()))
 			}
 			s.Hosts = append(s.Hosts, host)
 		}
 	}
 	switch {
 	case len(words) == 0:
-		return Setting{}, errors.New("is empty; write network: none for no network, or a list of model, packages and hosts")
+		return Setting{}, errors.New("the list is empty; write none for no network, or a list of model, packages and hosts")
 	case len(s.Hosts) > HostsMax:
-		return Setting{}, fmt.Errorf("has %d hosts; the most is %d; use patterns such as *.example.org, or network: all", len(s.Hosts), HostsMax)
+		return Setting{}, fmt.Errorf("there are %d hosts; the most is %d; write patterns such as *.example.org, or all", len(s.Hosts), HostsMax)
 	}
 	return s, nil
 }
