@@ -47,8 +47,6 @@ var everyView = [...]wire.Kind{wire.KindProxy, wire.KindDNS, wire.KindDNSTCP, wi
 // insideMax bounds the other sockets: the kernel carries 253 descriptors in one message.
 const insideMax = 240
 
-const portDNS = 53
-
 // namedAddress is the address in a view of the host with a place in the rules.
 func namedAddress(host int) [4]byte { return [4]byte{127, 96, byte((host + 1) >> 8), byte(host + 1)} }
 
@@ -67,10 +65,10 @@ func (in *Inside) check(by Mechanism) error {
 		case !isPort, slices.Contains(in.More[:i], s):
 		case s.Kind == wire.KindNamed && s.Host >= 0 && s.Host < 1<<16-1:
 			continue
-		case s.Kind == wire.KindLocal && s.Port != wire.ProxyPort && s.Port != portDNS:
+		case s.Kind == wire.KindLocal && !network.Reserved(s.Port):
 			continue
 		}
-		return fmt.Errorf("the view cannot have the socket %q for port %d: a port is a number up to 65535, once in the list, and not %d or %d, which the view has for itself", s.Kind, s.Port, portDNS, wire.ProxyPort)
+		return fmt.Errorf("the view cannot have the socket %q for port %d: a port is a number up to 65535, once in the list, and none that is its way into the network", s.Kind, s.Port)
 	}
 	return nil
 }

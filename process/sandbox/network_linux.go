@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"golang.org/x/sys/unix"
 )
@@ -54,11 +55,11 @@ func listen(s wire.Socket) (fd int, err error) {
 	kind := unix.SOCK_STREAM
 	switch s.Kind {
 	case wire.KindProxy:
-		at.Port = wire.ProxyPort
+		at.Port = network.ProxyPort
 	case wire.KindDNS:
-		at.Port, kind = portDNS, unix.SOCK_DGRAM
+		at.Port, kind = network.NamesPort, unix.SOCK_DGRAM
 	case wire.KindDNSTCP:
-		at.Port = portDNS
+		at.Port = network.NamesPort
 	case wire.KindTLS:
 		at = unix.SockaddrInet4{Port: 443}
 	case wire.KindHTTP:
