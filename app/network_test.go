@@ -206,8 +206,8 @@ func TestNetworkQuestions(t *testing.T) {
 		b.settle()
 		has("coder-1", "c.example.org:443")
 
-		opened, err := b.engine.Network.Open(t.Context(), "coder-1", 3000)
-		if err != nil || opened.Address != "127.0.0.1:40000" {
+		opened, err := b.engine.Network.OpenPort(t.Context(), "coder", 3000)
+		if err != nil || opened.URL != "http://127.0.0.1:40000/?fairlead=s" || opened.Session != "coder-1" {
 			t.Errorf("a port is opened as %+v, %v", opened, err)
 		}
 		if err := b.stop(); err != nil {

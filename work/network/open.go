@@ -1,15 +1,22 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-var errNoProxy = errors.New("no session here has a network of its own at present")
+var errNoProxy = errors.New("it has no network of its own here: its server is reached at its own port")
 
 // openPatience is how long the proxy may take to open a port: it answers at once.
 const openPatience = 5 * time.Second
@@ -21,9 +28,40 @@ type opens struct {
 	waiting map[int]chan wire.Message
 }
 
-// Open makes a port of a session reachable at an address on this machine's loopback. The secret has to be in the first request, and
-// counts once.
-func (c *Controller) Open(ctx context.Context, session string, port int) (*wire.Opened, error) {
+// OpenPort makes a port of a running session reachable for a person's browser, at an address on this machine's loopback. target is an
+// agent, a session or a task. The error is a *table.Refusal, a *team.Unknown, or why there is no such address.
+func (c *Controller) OpenPort(ctx context.Context, target string, port int) (view.OpenedPort, error) {
+	var found []team.Running
+	var no error
+	if err := c.loop.View(ctx, func(t *team.Team) {
+		found = t.RunningNamed(target)
+		switch {
+		case len(found) > 1:
+			no = refuseOpen(target, "it has several sessions; name one of them: "+team.SessionNames(found))
+		case len(found) == 0 && t.Agents[target] == nil && t.Runs[target] == nil && !strings.Contains(target, "-"):
+			no = &team.Unknown{What: "agent", Name: target, Known: slices.Concat(t.Names(), t.RunIDs())}
+		case len(found) == 0:
+			no = refuseOpen(target, "no session of it runs")
+		}
+	}); err != nil || no != nil {
+		return view.OpenedPort{}, cmp.Or(err, no)
+	}
+	session := found[0].Session.ID
+	opened, err := c.open(ctx, session, port)
+	if err != nil {
+		return view.OpenedPort{}, refuseOpen(session, err.Error())
+	}
+	return view.OpenedPort{
+		Agent: found[0].Agent, Session: session, Port: port,
+		URL: "http://" + opened.Address + "/?fairlead=" + url.QueryEscape(opened.Secret), Address: "http://" + opened.Address + "/",
+	}, nil
+}
+
+func refuseOpen(target, why string) *table.Refusal {
+	return &table.Refusal{Subject: target, Event: "open_port", State: "not opened", Reason: why}
+}
+
+func (c *Controller) open(ctx context.Context, session string, port int) (*wire.Opened, error) {
 	id, answer := c.opens.add()
 	defer c.opens.remove(id)
 	if err := c.say(wire.Message{Open: &wire.Open{ID: id, Session: session, Port: port}}); err != nil {

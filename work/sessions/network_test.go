@@ -44,24 +44,35 @@ func TestKeyGoesToTheProxy(t *testing.T) {
 		base     string
 	}{
 		"claude": {
-			nil, "claude", []string{"ANTHROPIC_API_KEY=" + secret}, nil,
+			nil, "claude",
+			[]string{"ANTHROPIC_API_KEY=" + secret},
+			nil,
 			"ANTHROPIC_BASE_URL=http://127.0.0.1:61080/anthropic", "anthropic", "",
 		},
 		"claude with two keys": {
-			nil, "claude", []string{"ANTHROPIC_API_KEY=" + secret, "CLAUDE_CODE_OAUTH_TOKEN=" + secret}, nil,
+			nil, "claude",
+			[]string{"ANTHROPIC_API_KEY=" + secret, "CLAUDE_CODE_OAUTH_TOKEN=" + secret},
+			nil,
 			"ANTHROPIC_BASE_URL=http://127.0.0.1:61080/anthropic", "anthropic", "",
 		},
 		"claude at a gateway": {
-			nil, "claude", []string{"ANTHROPIC_AUTH_TOKEN=" + secret, "ANTHROPIC_BASE_URL=http://llm.office:8080/gate"}, nil,
+			nil, "claude",
+			[]string{"ANTHROPIC_AUTH_TOKEN=" + secret, "ANTHROPIC_BASE_URL=http://llm.office:8080/gate"},
+			nil,
 			"ANTHROPIC_BASE_URL=http://127.0.0.1:61080/anthropic-token", "anthropic-token", "http://llm.office:8080/gate",
 		},
 		"codex": {
-			nil, "codex", []string{"OPENAI_API_KEY=" + secret},
-			[]string{"/bin/program", "-c", `openai_base_url="http://127.0.0.1:61080/openai/v1"`, "exec"}, "", "openai", "",
+			nil, "codex",
+			[]string{"OPENAI_API_KEY=" + secret},
+			[]string{"/bin/program", "-c", `openai_base_url="http://127.0.0.1:61080/openai/v1"`, "exec"},
+			"", "openai", "",
 		},
 		"codex by another command": {
-			[]string{"npx", "codex"}, "codex", []string{"OPENAI_API_KEY=" + secret},
-			[]string{"/bin/program", "codex", "-c", `openai_base_url="http://127.0.0.1:61080/openai/v1"`, "exec"}, "", "openai", "",
+			[]string{"npx", "codex"},
+			"codex",
+			[]string{"OPENAI_API_KEY=" + secret},
+			[]string{"/bin/program", "codex", "-c", `openai_base_url="http://127.0.0.1:61080/openai/v1"`, "exec"},
+			"", "openai", "",
 		},
 		"gemini": {
 			[]string{"gemini"}, "acp", []string{"GEMINI_API_KEY=" + secret}, nil, "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:61080/google", "google", "",
@@ -70,7 +81,10 @@ func TestKeyGoesToTheProxy(t *testing.T) {
 			[]string{"qwen"}, "acp", []string{"OPENAI_API_KEY=" + secret}, nil, "OPENAI_BASE_URL=http://127.0.0.1:61080/openai/v1", "openai", "",
 		},
 		"opencode": {
-			[]string{"opencode"}, "acp", []string{"OPENROUTER_API_KEY=" + secret}, nil,
+			[]string{"opencode"},
+			"acp",
+			[]string{"OPENROUTER_API_KEY=" + secret},
+			nil,
 			`OPENCODE_CONFIG_CONTENT={"provider":{"openrouter":{"options":{"baseURL":"http://127.0.0.1:61080/openrouter/api/v1"}}}}`, "openrouter", "",
 		},
 	} {
