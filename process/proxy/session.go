@@ -70,11 +70,11 @@ func (s *server) newSession(c *wire.Conn, r *wire.Register, files []*os.File) (o
 		streams: map[*stream]struct{}{}, closers: map[io.Closer]struct{}{}, openings: map[int]*opening{},
 	}
 	one.ctx, one.cancel = context.WithCancel(context.Background())
-	defer func() {
+	defer func(made *session) {
 		if err != nil {
-			one.close()
+			made.close()
 		}
-	}()
+	}(one)
 	if one.upstream, err = newUpstream(r.Upstream); err != nil {
 		return nil, nil, err
 	}
