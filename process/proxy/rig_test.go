@@ -524,3 +524,10 @@ func public(names ...string) (r network.Rules) {
 	}
 	return r
 }
+
+func mustAddrPort(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
+
+func addrOrZero(text string) netip.Addr {
+	a, _ := netip.ParseAddr(text)
+	return a
+}

@@ -74,11 +74,11 @@ func (s *server) newSession(c *wire.Conn, r *wire.Register, files []*os.File) (o
 		one.rules = *r.Set
 	}
 	one.ctx, one.cancel = context.WithCancel(context.Background())
-	defer func() {
+	defer func(made *session) {
 		if err != nil {
-			one.close()
+			made.close()
 		}
-	}()
+	}(one)
 	if one.upstream, err = newUpstream(r.Upstream); err != nil {
 		return nil, nil, err
 	}
