@@ -2,7 +2,7 @@
 //
 // It is one binary with many faces. As `fairlead up` it is the daemon; under most other
 // verbs it is a caller that speaks with the daemon over its socket; and it executes itself
-// again as the shim beside each agent, as the adapter before a real agent program, as the door
+// again as the shim beside each agent, as the proxy of the sessions, as the adapter before a real agent program, as the door
 // of a sandbox and as the built-in scripted agent. This package only wires: one file a verb, drivers.go for what agents it
 // can drive, exit.go for what its exit codes mean.
 //
@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/proxy"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/work/notify"
@@ -22,6 +23,7 @@ import (
 
 func main() {
 	shim.Intercept()
+	proxy.Intercept()
 	sandbox.Intercept()
 	notify.Intercept()
 	script.Intercept()

@@ -151,6 +151,7 @@ func (e *AddressError) Error() string {
 
 // Address judges an address of the host that allowed a connection: Verdict.Host. An error is an *AddressError.
 func (r Rules) Address(h Host, a netip.Addr) error {
+	a = a.Unmap()
 	kind := rangeOf(a)
 	switch {
 	case kind == rangePublic,

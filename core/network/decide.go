@@ -1,11 +1,8 @@
 package network
 
-import (
-	"net/netip"
-	"strings"
-)
+import "net/netip"
 
-// Answer is what becomes of a connection.
+// Answer says whether a connection is made.
 type Answer string
 
 // The answers.
@@ -55,7 +52,7 @@ type Verdict struct {
 
 // Decide judges a name, or an address without brackets, and a port before anything is looked up.
 func (r Rules) Decide(name string, port int) Verdict {
-	want, name := wants(strings.ToLower(name), port)
+	want, name := wants(lower(name), port)
 	say, host := r.say(name, port)
 	if say == open {
 		host = Host{Name: name}

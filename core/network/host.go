@@ -60,11 +60,21 @@ func ParseHost(text string) (Host, error) {
 	if strings.Contains(text, "/") {
 		return Host{}, errors.New("has a path or a range; write one host, such as example.org or example.org:8443")
 	}
-	name, port, err := splitPort(strings.ToLower(text))
+	name, port, err := splitPort(lower(text))
 	if err != nil {
 		return Host{}, err
 	}
 	return hostOf(name, port)
+}
+
+// lower writes the letters of ASCII small. The others stay: Unicode has letters whose small form is one of ASCII, such as the Kelvin sign.
+func lower(text string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, text)
 }
 
 // splitPort splits host:port and [v6]:port. The port is 0 if there is none.

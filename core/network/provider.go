@@ -265,7 +265,7 @@ func (of program) provider(has func(variable string) bool) (Provider, bool) {
 // Replaceable reports whether the program can be led to another origin. Otherwise it keeps its key.
 func (p Provider) Replaceable() bool { return p.BaseVariable != "" || len(p.arguments) > 0 }
 
-// Local is what leads the program to an address of ours, such as http://127.0.0.1:61080: a variable, or arguments.
+// Local is what leads the program to an address of the proxy, such as http://127.0.0.1:61080: a variable, or arguments.
 func (p Provider) Local(address string) (variable, value string, arguments []string) {
 	at := address + "/" + p.Name + p.BasePath
 	for _, argument := range p.arguments {

@@ -107,9 +107,9 @@ func (s Setting) Rules(provider, base string) Rules {
 	}
 	r := Rules{All: s.Word == All, Hosts: slices.Clone(s.Hosts)}
 	if s.Model || r.All {
-		if host, err := BaseHost(base); base != "" && err == nil {
+		if host, err := BaseHost(base); err == nil {
 			r.add(host)
-		} else if p, known := ProviderNamed(provider); known && base == "" {
+		} else if p, known := ProviderNamed(provider); known {
 			r.add(p.Hosts...)
 		}
 	}
@@ -135,7 +135,7 @@ func (r *Rules) add(hosts ...Host) {
 // BaseHost is the host of a base URL such as http://localhost:8080/v1. A person configured it, so it counts as named.
 func BaseHost(base string) (Host, error) {
 	scheme, rest, found := strings.Cut(base, "://")
-	port := map[string]int{"http": 80, "https": 443}[strings.ToLower(scheme)]
+	port := map[string]int{"http": 80, "https": 443}[lower(scheme)]
 	if !found || port == 0 {
 		return Host{}, errors.New("is no address that begins with https:// or http://")
 	}
@@ -145,7 +145,7 @@ func BaseHost(base string) (Host, error) {
 	if strings.Contains(rest, "@") {
 		return Host{}, errors.New("has a user name; give the key in the variable for it")
 	}
-	name, given, err := splitPort(strings.ToLower(rest))
+	name, given, err := splitPort(lower(rest))
 	if err != nil {
 		return Host{}, err
 	}

@@ -77,7 +77,7 @@ var table = [wanteds][saids]Row{
 		nothing: {ID: "A22", Answer: Refused, Reason: OddName},
 		open:    {ID: "A23", Answer: Refused, Reason: OddName},
 		covered: {ID: "A24", Answer: Refused, Reason: OddName, Why: "resolvers read it in different ways, so what was judged is not what is reached"},
-		named:   {ID: "A25", Answer: Refused, Reason: OddName, Why: "ParseHost takes no such name, so nobody meant it"},
+		named:   {ID: "A25", Answer: Refused, Reason: OddName, Why: "ParseHost takes no such name, so no person meant it"},
 	},
 }
 

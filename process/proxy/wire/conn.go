@@ -39,6 +39,8 @@ type socket interface {
 
 // Conn is a connection between the proxy and a caller. One goroutine receives; any may send.
 type Conn struct {
+	PID int // of the proxy, at a caller's end
+
 	socket socket
 	send   sync.Mutex
 }
@@ -254,3 +256,24 @@ func (c *Conn) SyscallConn() (syscall.RawConn, error) { return c.socket.SyscallC
 
 // Close ends the connection.
 func (c *Conn) Close() error { return c.socket.Close() }
+
+// ReceiveSocket waits for one byte with one descriptor: what process 1 of a session answers with.
+func ReceiveSocket(from *os.File, until time.Time) (*os.File, error) {
+	_ = from.SetReadDeadline(until)
+	defer func() { _ = from.SetReadDeadline(time.Time{}) }()
+	var one [1]byte
+	fds, err := NewConn(from).readWith(one[:])
+	if err == nil && len(fds) != 1 {
+		err = fmt.Errorf("%d sockets came instead of one", len(fds))
+	}
+	if err == nil {
+		err = unix.SetNonblock(fds[0], true)
+	}
+	if err != nil {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		return nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "socket"), nil
+}

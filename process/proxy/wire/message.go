@@ -70,7 +70,7 @@ type Register struct {
 type Key struct {
 	Provider string `json:"provider"` // a name of network.Providers
 	Value    string `json:"value"`
-	Base     string `json:"base,omitempty"` // a configured base URL instead of the provider's own: BasePath follows its origin there
+	Base     string `json:"base,omitempty"` // what takes the place of the provider's own origin: network.Provider.Base
 }
 
 // String does not show the key.

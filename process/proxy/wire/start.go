@@ -168,6 +168,7 @@ func (c *Conn) greet(role Role) error {
 	case m.Hello == nil || m.Hello.Version != Version:
 		return &Refused{Text: "a proxy of another version of Fairlead serves this folder; end its sessions, and it ends 10 s later"}
 	}
+	c.PID = m.Hello.PID
 	return nil
 }
 
