@@ -1,17 +1,15 @@
 package sessions
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/network"
+	"github.com/fairlead-dev/fairlead/process/proxy/outlet"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/spawn"
@@ -24,39 +22,29 @@ func ProxyFolder(state string) string { return filepath.Join(state, "proxy") }
 // inNetwork gives a launch in a view what it reaches: a network of its own, in which a proxy answers. The keys that the proxy can send
 // instead of the program are taken out of the program's environment.
 func inNetwork(launch spawn.Launch, box seam.Confinement, folder string) spawn.Launch {
-	env := variablesOf(launch.Env)
+	env := map[string]string{}
+	for _, kv := range launch.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		env[name] = value
+	}
 	provider, known := network.ProviderOf(box.Driver, box.Command, slices.Collect(maps.Keys(env)))
 	base := env[provider.BaseVariable] // without one, no variable has this name
 	rules := box.Network.Rules(provider.Name, base)
 	rules.Local = localPorts(box.Local, rules.Hosts)
-	to := &spawn.Network{Folder: folder, Agent: box.Agent, Rules: rules, Upstream: upstreamOf(env)}
+	to := &spawn.Network{Folder: folder, Agent: box.Agent, Rules: rules, Upstream: outlet.UpstreamOf(launch.Env)}
 	if known {
 		launch.Argv, to.Keys = takeKey(launch.Argv, len(box.Command), env, provider, base)
 	}
-	maps.Copy(env, proxyVariables)
 	launch.Env = launch.Env[:0:0]
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		launch.Env = append(launch.Env, name+"="+env[name])
 	}
+	launch.Env = outlet.Environment(launch.Env)
 	view := *launch.View
 	view.Network = sandbox.InsideOf(rules)
 	launch.View, launch.Network = &view, to
 	return launch
 }
-
-// proxyAddress is where the program reaches the proxy.
-var proxyAddress = fmt.Sprintf("http://127.0.0.1:%d", network.ProxyPort)
-
-// proxyVariables are for programs that know proxies: those with the C library of curl, Go, Python, Rust and Ruby read one of the two
-// spellings, Node from version 24 on reads them with NODE_USE_ENV_PROXY. Other programs look names up, and the proxy answers that.
-var proxyVariables = map[string]string{
-	"HTTP_PROXY": proxyAddress, "HTTPS_PROXY": proxyAddress, "ALL_PROXY": proxyAddress,
-	"http_proxy": proxyAddress, "https_proxy": proxyAddress, "all_proxy": proxyAddress,
-	"NO_PROXY": noProxy, "no_proxy": noProxy,
-	"NODE_USE_ENV_PROXY": "1",
-}
-
-const noProxy = "localhost,127.0.0.1,::1"
 
 // takeKey gives the key to the proxy, and leads the program to it. A program that cannot be led there keeps its key.
 func takeKey(argv []string, command int, env map[string]string, p network.Provider, base string) ([]string, []wire.Key) {
@@ -77,7 +65,7 @@ func takeKey(argv []string, command int, env map[string]string, p network.Provid
 	for _, other := range p.Keys[1:] { // they lead to the same service
 		delete(env, other)
 	}
-	variable, value, arguments := p.Local(proxyAddress)
+	variable, value, arguments := p.Local(outlet.Address)
 	if variable != "" {
 		env[variable] = value
 	}
@@ -96,38 +84,6 @@ func localPorts(local []int, hosts []network.Host) []int {
 		}
 	}
 	return ports
-}
-
-const authoritiesBytesMax = 512 << 10 // of one file: the bundle of Debian has 220 KB
-
-// upstreamOf is how the proxy reaches the network: as the program would without it.
-func upstreamOf(env map[string]string) wire.Upstream {
-	up := wire.Upstream{
-		Proxy:   cmp.Or(env["https_proxy"], env["HTTPS_PROXY"], env["all_proxy"], env["ALL_PROXY"]),
-		NoProxy: cmp.Or(env["no_proxy"], env["NO_PROXY"]),
-	}
-	for _, name := range []string{"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"} {
-		f, err := os.Open(env[name])
-		if err != nil {
-			continue // it names none, or one that the program could not read either
-		}
-		text, err := io.ReadAll(io.LimitReader(f, authoritiesBytesMax+1))
-		f.Close()
-		if err == nil && len(text) <= authoritiesBytesMax {
-			up.Authorities = append(append(up.Authorities, text...), '\n')
-		}
-	}
-	return up
-}
-
-func variablesOf(env []string) map[string]string {
-	vars := make(map[string]string, len(env))
-	for _, kv := range env {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" {
-			vars[name] = value
-		}
-	}
-	return vars
 }
 
 // networkHoles are the openings in an agent's wall that its `network` and `local` make, and the key that its program holds.
