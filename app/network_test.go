@@ -159,11 +159,11 @@ func TestNetworkQuestions(t *testing.T) {
 			says(event("coder-1", "a.example.org", wire.VerdictAsk))
 		}
 		q := b.open1(question.Permission)
-		if q.Host != "a.example.org:443" || !q.MayStand || q.Agent != "coder" {
+		if q.Host != "a.example.org" || !q.MayStand || q.Agent != "coder" {
 			t.Errorf("the question is %+v", q)
 		}
 		b.answer(q.ID, view.QuestionAnswer{Allow: true})
-		has("coder-1", "a.example.org:443")
+		has("coder-1", "a.example.org")
 		if is, err := b.engine.Questions.QuestionByID(t.Context(), q.ID); err != nil || is.State != "told" {
 			t.Errorf("the answer is %+v, %v", is, err)
 		}
@@ -172,9 +172,9 @@ func TestNetworkQuestions(t *testing.T) {
 
 		says(event("coder-1", "a.example.org", wire.VerdictAsk))
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{Allow: true, Scope: "always"})
-		has("coder-1", "a.example.org:443")
+		has("coder-1", "a.example.org")
 		says(event("coder-1", "a.example.org", wire.VerdictAllowed))
-		has("coder-1", "a.example.org:443")
+		has("coder-1", "a.example.org")
 
 		says(event("coder-1", "b.example.org", wire.VerdictAsk))
 		b.answer(b.open1(question.Permission).ID, view.QuestionAnswer{})
@@ -193,18 +193,18 @@ func TestNetworkQuestions(t *testing.T) {
 		p.rises()
 		b.after(2 * time.Second)
 		says(registered("coder-1"))
-		has("coder-1", "a.example.org:443", "c.example.org:443")
+		has("coder-1", "a.example.org", "c.example.org")
 
 		// It can be taken back.
 		for _, saved := range b.replayed().Questions.List() {
-			if saved.Key == "a.example.org:443" {
+			if saved.Key == "a.example.org" {
 				if _, err := b.engine.Questions.RevokeSavedAnswer(t.Context(), human, saved.ID); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		b.settle()
-		has("coder-1", "c.example.org:443")
+		has("coder-1", "c.example.org")
 
 		opened, err := b.engine.Network.OpenPort(t.Context(), "coder", 3000)
 		if err != nil || opened.URL != "http://127.0.0.1:40000/?fairlead=s" || opened.Session != "coder-1" {
@@ -221,10 +221,10 @@ func TestNetworkQuestions(t *testing.T) {
 			}
 			return contacts[i]
 		}
-		if c := of("a.example.org:443"); c.Reached != 2 || c.Refused != 4 || c.In != 60 {
+		if c := of("a.example.org"); c.Reached != 2 || c.Refused != 4 || c.In != 60 {
 			t.Errorf("the contact is %+v", c)
 		}
-		if c := of("b.example.org:443"); c.Reached != 0 || c.Refused != 2 {
+		if c := of("b.example.org"); c.Reached != 0 || c.Refused != 2 {
 			t.Errorf("the contact is %+v", c)
 		}
 	})

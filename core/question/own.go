@@ -25,7 +25,7 @@ func OrderByFile(agent, session, word, inForce string, n uint64) Ask {
 // ToolNetwork is the tool of a question whether a session may reach a host.
 const ToolNetwork = "Network"
 
-// ReachHost asks a person whether a session may reach a host (NAME:PORT) of the network. Its program does not wait for the answer: the
+// ReachHost asks a person whether a session may reach a host (NAME, or NAME:PORT) of the network. Its program does not wait for the answer: the
 // attempt was refused, and the answer is for the next one. due is false while such a question is open, its answer is on its way, or
 // the session was denied this host: a program that tries again and again asks once.
 func (b *Questions) ReachHost(agent, session, host string) (ask Ask, due bool) {
@@ -49,7 +49,7 @@ func (b *Questions) ReachHost(agent, session, host string) (ask Ask, due bool) {
 	}}, true
 }
 
-// HostsGranted are the hosts (NAME:PORT) that saved answers allow to a session.
+// HostsGranted are the hosts (NAME, or NAME:PORT) that saved answers allow to a session.
 func (b *Questions) HostsGranted(agent, session string) (hosts []string) {
 	for _, s := range b.List() {
 		if s.Tool == ToolNetwork && s.Allow && s.Agent == agent && (s.Session == "" || s.Session == session) {

@@ -9,7 +9,7 @@ import (
 
 // Contact sums up what an agent's programs had to do with one host of the network.
 type Contact struct {
-	Host    string    `json:"host"` // NAME:PORT
+	Host    string    `json:"host"` // NAME, or NAME:PORT
 	Reached int       `json:"reached,omitempty"`
 	Refused int       `json:"refused,omitempty"`
 	In      int64     `json:"in,omitempty"`  // bytes that came from it

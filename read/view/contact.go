@@ -8,7 +8,7 @@ import (
 
 // ContactView sums up what an agent's programs had to do with one host of the network.
 type ContactView struct {
-	Host    string    `json:"host" doc:"NAME:PORT"`
+	Host    string    `json:"host" doc:"NAME, or NAME:PORT"`
 	Reached int       `json:"reached" doc:"Number of connections"`
 	Refused int       `json:"refused" doc:"Number of connections that were refused, or failed"`
 	In      int64     `json:"in" doc:"Bytes that came from it"`

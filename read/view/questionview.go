@@ -22,7 +22,7 @@ type QuestionView struct {
 	Tool       string       `json:"tool,omitempty" doc:"The tool that the agent wants to use"`
 	Call       string       `json:"call,omitempty" doc:"The call's arguments, as JSON if possible, cut at a limit"`
 	Order      string       `json:"order,omitempty" doc:"The desired state that a yes gives to the agent: its agent_state.json asked for it while a session ran that can write the file"`
-	Host       string       `json:"host,omitempty" doc:"The host of the network (NAME:PORT) that a yes lets the session reach; its program does not wait for the answer"`
+	Host       string       `json:"host,omitempty" doc:"The host of the network (NAME, or NAME:PORT) that a yes lets the session reach; its program does not wait for the answer"`
 	Paths      []string     `json:"paths" doc:"The files that the call concerns, as far as the program reports them"`
 	Workspace  string       `json:"workspace,omitempty" doc:"The folder that the session works in"`
 	Differs    []string     `json:"differs" doc:"resume: the conditions that have changed since the conversation began"`

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -204,8 +202,13 @@ func (c *Controller) take(ctx context.Context, m wire.Message) {
 	}
 }
 
-// hostOf is NAME:PORT.
-func hostOf(e wire.Event) string { return net.JoinHostPort(e.Host, strconv.Itoa(e.Port)) }
+// hostOf is the host as people write it. Its two ports of the web are one host: whoever allows one allows the other.
+func hostOf(e wire.Event) string {
+	if network.IsWeb(e.Port) {
+		return network.Host{Name: e.Host}.String()
+	}
+	return network.Host{Name: e.Host, Port: e.Port}.String()
+}
 
 // happened asks a person about a host, uses up an answer for once, and folds the event.
 func (c *Controller) happened(ctx context.Context, e wire.Event) {
