@@ -77,7 +77,7 @@ func (h capturingHost) Start(_ context.Context, _ string, _ uint64, launch spawn
 	case h.launches <- launch:
 	default: // a later attempt
 	}
-	return nil, &seam.CannotStart{Why: "this test starts nothing"}
+	return nil, &spawn.CannotStart{Why: "this test starts nothing"}
 }
 
 // TestToolsElsewhere checks that a session on another host is offered the command for the team's tools, and no

@@ -207,7 +207,7 @@ func (o *otherHost) serveStart(here hostHandle) {
 			return nil, err
 		}
 		if in.Launch.Dir != "" && in.Launch.Dir != o.tree() {
-			return nil, &seam.CannotStart{Why: "it is to work in " + in.Launch.Dir}
+			return nil, &spawn.CannotStart{Why: "it is to work in " + in.Launch.Dir}
 		}
 		p, err := here.Start(ctx, id, in.Epoch, spawn.Launch{Argv: in.Launch.Argv, Input: in.Launch.Input}, 0)
 		if err != nil {

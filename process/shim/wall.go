@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 const (
@@ -41,10 +42,10 @@ func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err e
 	}
 	w.view.Canaries.Socket = k.record.Socket
 	if argv, err = sandbox.WrapView("fairlead", l.Launch.Argv, w.view); err != nil {
-		return nil, &CannotStart{Why: err.Error()}
+		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
 	if w.points, err = sandbox.MakePoints(filepath.Dir(k.folder), w.view); err != nil {
-		return nil, &CannotStart{Why: err.Error()}
+		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
 	k.wall = w
 	k.crash("points")
@@ -71,7 +72,7 @@ func (k *keeper) enter(output *os.File) error {
 		if err != nil {
 			why = fmt.Sprintf("its view was not made within %v: %v %s", viewPatience, err, lastWords(output))
 		}
-		return &CannotStart{Why: strings.TrimSpace(why)}
+		return &spawn.CannotStart{Why: strings.TrimSpace(why)}
 	}
 	_ = w.said.SetReadDeadline(time.Time{})
 	k.record.Unheld = started.Unheld
