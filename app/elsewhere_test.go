@@ -40,10 +40,10 @@ func TestStepElsewhere(t *testing.T) {
 	prepared := make(chan spawn.Launch, 1)
 	w.host = func(h seam.Host) seam.Host { return capturingHost{h, prepared} }
 	w.opened = func() {
-		if err := w.engine.Loop.Notify(loop.Request{Events: []team.Event{
+		if err := w.engine.Loop.Notify(loop.Request{Derive: loop.Report(
 			*loop.EventBy(human, "", host.Join{Name: "b", Boot: "boot", Capacity: 1, Invited: true}),
 			*loop.EventBy(human, "ada", team.PlaceAsked{Session: "ada-1"}),
-		}}); err != nil {
+		)}); err != nil {
 			t.Error(err)
 		}
 	}

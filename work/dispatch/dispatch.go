@@ -91,15 +91,15 @@ func (d *folderSide) Poke() {
 	}
 }
 
-// dispatchHooks are what the dispatch controller does in the loop.
+// DispatchHooks are what the dispatch controller does in the loop.
 func (c *Controller) DispatchHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch change.Change, _ *loop.Touched) bool {
-			_, is := ch.Body.(*team.DispatchSet)
-			if is {
-				c.noteHosted(strings.TrimPrefix(ch.Entity, "dispatch/"))
+		OnBatch: func(changes []change.Change, _ uint64, _ *loop.Touched) {
+			for i := range changes {
+				if _, is := changes[i].Body.(*team.DispatchSet); is {
+					c.noteHosted(strings.TrimPrefix(changes[i].Entity, "dispatch/"))
+				}
 			}
-			return is
 		},
 		Act: func(*loop.Touched) { c.actOnFolders() },
 	}

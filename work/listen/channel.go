@@ -375,7 +375,7 @@ func (l *SessionListener) reportAnswer(ctx context.Context) error {
 	l.Pending.Held = t.heldWord()
 	events := append(slices.Concat(t.events, l.also, l.stray), *l.m.Event(turns.ByAgent(l.m.Conf.Name), l.Pending))
 	resume := t.resume
-	_, err := l.e.loop.Do(ctx, loop.Request{Events: events, Look: func(*team.Team) {
+	_, err := l.e.loop.Do(ctx, loop.Request{Derive: loop.Report(events...), Look: func(*team.Team) {
 		for _, token := range resume {
 			l.e.channels.Participant(l.m).Resumed = token
 		}

@@ -64,7 +64,7 @@ var ofChannels = []mutant{
 	{
 		breaks: "posts and the output offset are appended separately",
 		file:   "work/listen/channel.go", old: "	resume := t.resume\n	_, err := ",
-		new: "	resume := t.resume\n	_, _ = l.e.Do(ctx, loop.Request{Events: events[:len(events)-1]})\n	events = events[len(events)-1:]\n	_, err := ",
+		new: "	resume := t.resume\n	_, _ = l.e.loop.Do(ctx, loop.Request{Derive: loop.Report(events[:len(events)-1]...)})\n	events = events[len(events)-1:]\n	_, err := ",
 	},
 	{
 		breaks: "output during the write of a message counts as the answer to that message",
