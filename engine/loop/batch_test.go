@@ -70,7 +70,8 @@ func TestOnBatchIsBeforeWatchersAndActions(t *testing.T) {
 	for len(events) < journal.BatchChangesMax {
 		events = append(events, *EventBy(human, "", team.HoldAsked{}), *EventBy(human, "", team.ReleaseAsked{}))
 	}
-	for _, batch := range [][]Request{{{Derive: Report(events[:2]...)}}, {{Derive: Report(events...)}, {Derive: Report(events[:2]...)}}, {{}}} {
+	two := Request{Derive: Report(events[:2]...)}
+	for _, batch := range [][]Request{{two}, {{Derive: Report(events...)}, two}, {{}}} {
 		if err := l.Step(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
