@@ -108,7 +108,7 @@ func TestToolsElsewhere(t *testing.T) {
 		"there-1": {Token: host.Token{Host: "b"}},
 	}}}
 	for session, want := range map[string]string{"here-1": "", "there-1": "b", "unplaced-1": ""} {
-		if got := c.Elsewhere(placed, session); got != want {
+		if got := c.OtherHost(placed, session); got != want {
 			t.Errorf("%s is on %q, want %q", session, got, want)
 		}
 	}

@@ -48,11 +48,11 @@ type dispatchBooks struct {
 
 type lockedBook struct {
 	mu   sync.Mutex
-	book dispatchBook
+	book dispatchHistory
 }
 
 // read brings a session's history up to date.
-func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
+func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchHistory, error) {
 	b.mu.Lock()
 	one := b.of[f.Path()]
 	if one == nil {
@@ -71,7 +71,7 @@ func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
 	for {
 		lines, next, err := f.Lines(one.book.next)
 		if errors.Is(err, dispatchfolder.ErrShorter) && one.book.next > 0 {
-			one.book = dispatchBook{}
+			one.book = dispatchHistory{}
 			continue
 		}
 		for _, l := range lines {

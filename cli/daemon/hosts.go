@@ -52,7 +52,7 @@ type lead struct {
 	id        *ca.Identity
 	authority *ca.Authority
 	sum       string // the identity of the fairlead.yaml with which this daemon runs
-	book      *invite.Book
+	book      *invite.Store
 	listener  net.Listener // bound, so that a port in use is found first; it answers from begin on
 	beside    *engines
 
@@ -82,7 +82,7 @@ func openLead(ctx context.Context, conf *config.Config, log *slog.Logger, beside
 	if l.id, err = is.Identify(dir, l.authority); err != nil {
 		return nil, err
 	}
-	if l.book, err = invite.OpenBook(hosts.BookFile(dir), time.Now); err != nil {
+	if l.book, err = invite.OpenStore(hosts.BookFile(dir), time.Now); err != nil {
 		return nil, err
 	}
 	if l.listener, err = link.Listen(is.Listen); err != nil {
@@ -245,7 +245,7 @@ func (l *lead) serveJoins() {
 	}
 	l.open = true
 	server := &invite.Server{
-		Book: l.book, Authority: l.authority, Members: l.team.Members(), Servers: l.is.Addresses(), Now: time.Now, Log: l.log,
+		Store: l.book, Authority: l.authority, Members: l.team.Members(), Servers: l.is.Addresses(), Now: time.Now, Log: l.log,
 		Admit: func(ctx context.Context, j invite.Joiner) error {
 			err := l.team.Admit(ctx, j)
 			l.recheck() // the host may have had other keys

@@ -245,7 +245,7 @@ func TestForgedMarkers(t *testing.T) {
 	}
 	for session, prompts := range s.leadBooks().told {
 		for _, text := range prompts {
-			if errandOf(text) == "tell_wake" {
+			if leadActionOf(text) == "tell_wake" {
 				t.Errorf("%s was told to wake: %q", session, text)
 			}
 		}

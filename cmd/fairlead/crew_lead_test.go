@@ -202,7 +202,7 @@ func howManyAre(v view.CrewView, status string) (n int) {
 func visible(v view.CrewView) int { return len(v.Agents) - howManyAre(v, "expired") }
 
 // errandOf is what a prompt asks of the lead.
-func errandOf(text string) string {
+func leadActionOf(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
 	case first == "[SUMMON AGENTS]":
@@ -219,15 +219,15 @@ func errandOf(text string) string {
 }
 
 // leadBooks are what the lead kept.
-type leadBooks struct {
+type leadRecord struct {
 	told       map[string][]string // by session: the prompts, oldest first
 	registered []string            // "SESSION NAME", in order
 	souls      map[string]string   // by name: the first that it was registered with
 }
 
-func (s *rig) leadBooks() leadBooks {
+func (s *rig) leadBooks() leadRecord {
 	s.t.Helper()
-	b := leadBooks{told: map[string][]string{}, souls: map[string]string{}}
+	b := leadRecord{told: map[string][]string{}, souls: map[string]string{}}
 	names, err := filepath.Glob(filepath.Join(s.dir, "julian", "told", "*"))
 	if err != nil {
 		s.t.Fatal(err)
@@ -357,7 +357,7 @@ func (s *rig) faultsOfCrew(exact bool) (wrong []string) {
 		}
 		read := map[string]int{}
 		for _, text := range prompts {
-			read[errandOf(text)]++
+			read[leadActionOf(text)]++
 		}
 		delete(read, "channel")
 		for do, n := range read {
@@ -477,7 +477,7 @@ func (s *rig) wokenAsThemselves() {
 	last := ""
 	for _, session := range slices.Sorted(maps.Keys(books.told)) {
 		for _, text := range books.told[session] {
-			if errandOf(text) == string(crew.TellWake) {
+			if leadActionOf(text) == string(crew.TellWake) {
 				last = text
 			}
 		}

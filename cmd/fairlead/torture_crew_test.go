@@ -223,7 +223,7 @@ func (p *lively) checkWake(count func(*int, string)) {
 	books := p.rig.leadBooks()
 	for session, prompts := range books.told {
 		for _, text := range prompts {
-			if errandOf(text) != "tell_wake" {
+			if leadActionOf(text) != "tell_wake" {
 				continue
 			}
 			all, err := wakesIn(text)

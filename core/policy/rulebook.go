@@ -175,7 +175,7 @@ const (
 )
 
 // Book is an agent's permissions: its bounds, and the answers to its program's questions.
-type Book struct {
+type Permissions struct {
 	Bounds      Rules // Within explains them; the zero value: none
 	Allow, Deny []Pattern
 
@@ -192,7 +192,7 @@ type Book struct {
 //
 // paths are files that the question names besides the call's arguments, absolute; a call that changes files
 // and names none is for a person. Where.Repo is the agent's workspace, from which relative patterns start.
-func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict, rule, doubt string) {
+func (b Permissions) Answer(call Call, paths []string, where Where, disk Disk) (verdict, rule, doubt string) {
 	where.Model = true
 	r := newReading(call, paths, where, disk)
 	if why := r.protected(); why != "" {

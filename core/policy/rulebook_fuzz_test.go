@@ -74,7 +74,7 @@ func TestParsePattern(t *testing.T) {
 func FuzzPattern(f *testing.F) {
 	scene := policytest.Build(f)
 	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
-	for _, c := range rulebookCases(f) {
+	for _, c := range permissionCases(f) {
 		for _, text := range slices.Concat(c.allow, c.deny) {
 			f.Add(text, c.call.Tool, string(c.input(scene)))
 		}
@@ -101,7 +101,7 @@ func FuzzPattern(f *testing.F) {
 func FuzzRulebook(f *testing.F) {
 	scene := policytest.Build(f)
 	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
-	for _, c := range rulebookCases(f) {
+	for _, c := range permissionCases(f) {
 		if command := c.call.Command(scene); command != "" {
 			f.Add(command)
 		}
@@ -167,7 +167,7 @@ func standsFor(w *syntax.Word, name string) bool {
 func FuzzRulebookFiles(f *testing.F) {
 	scene := policytest.Build(f)
 	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
-	for _, c := range rulebookCases(f) {
+	for _, c := range permissionCases(f) {
 		if c.call.Tool == "Write" || c.call.Tool == "Edit" {
 			f.Add(string(c.input(scene)))
 		}
@@ -218,6 +218,6 @@ func BenchmarkAnswer(b *testing.B) {
 
 // answerOf is the answer of a rulebook without bounds.
 func answerOf(allow, deny []policy.Pattern, call policy.Call, paths []string, where policy.Where, disk policy.Disk) (verdict, rule string) {
-	verdict, rule, _ = policy.Book{Allow: allow, Deny: deny}.Answer(call, paths, where, disk)
+	verdict, rule, _ = policy.Permissions{Allow: allow, Deny: deny}.Answer(call, paths, where, disk)
 	return verdict, rule
 }

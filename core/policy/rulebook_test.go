@@ -13,7 +13,7 @@ import (
 )
 
 // rulebookCase is one line of rulebook.txt. The file's head explains the format.
-type rulebookCase struct {
+type permissionCase struct {
 	line        int
 	text        string
 	attempt     bool
@@ -23,14 +23,14 @@ type rulebookCase struct {
 	call        policytest.Case
 }
 
-func rulebookCases(t testing.TB) []rulebookCase {
+func permissionCases(t testing.TB) []permissionCase {
 	t.Helper()
 	text, err := os.ReadFile("testdata/rulebook.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []rulebookCase
-	var holds rulebookCase
+	var all []permissionCase
+	var holds permissionCase
 	for i, line := range strings.Split(string(text), "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -39,7 +39,7 @@ func rulebookCases(t testing.TB) []rulebookCase {
 			verb, rest, _ := strings.Cut(words, " ")
 			switch verb {
 			case "none":
-				holds = rulebookCase{}
+				holds = permissionCase{}
 			case "allow":
 				holds.allow = append(holds.allow[:len(holds.allow):len(holds.allow)], rest)
 			case "deny":
@@ -67,18 +67,18 @@ func rulebookCases(t testing.TB) []rulebookCase {
 }
 
 // input returns the call's arguments; text that begins with a bracket is used as it is.
-func (c rulebookCase) input(s policytest.Scene) json.RawMessage {
+func (c permissionCase) input(s policytest.Scene) json.RawMessage {
 	if strings.HasPrefix(c.call.Arg, `{"`) || c.call.Arg == "{}" {
 		return json.RawMessage(s.Expand(c.call.Arg))
 	}
 	return c.call.Input(s)
 }
 
-func (c rulebookCase) call1(s policytest.Scene) policy.Call {
+func (c permissionCase) call1(s policytest.Scene) policy.Call {
 	return policy.Call{Tool: c.call.Tool, Input: c.input(s), Dir: s.Repo}
 }
 
-func (c rulebookCase) patterns(t testing.TB, s policytest.Scene, texts []string) []policy.Pattern {
+func (c permissionCase) patterns(t testing.TB, s policytest.Scene, texts []string) []policy.Pattern {
 	t.Helper()
 	all := make([]policy.Pattern, 0, len(texts))
 	for _, text := range texts {
@@ -91,7 +91,7 @@ func (c rulebookCase) patterns(t testing.TB, s policytest.Scene, texts []string)
 	return all
 }
 
-func (c rulebookCase) expanded(s policytest.Scene) []string {
+func (c permissionCase) expanded(s policytest.Scene) []string {
 	all := make([]string, 0, len(c.paths))
 	for _, p := range c.paths {
 		all = append(all, s.Expand(p))
@@ -106,7 +106,7 @@ func workspaceOf(s policytest.Scene) policy.Where {
 
 // Every line of the table (X10).
 func TestRulebook(t *testing.T) {
-	cases := rulebookCases(t)
+	cases := permissionCases(t)
 	attempts := 0
 	for _, c := range cases {
 		if c.attempt {
@@ -119,7 +119,7 @@ func TestRulebook(t *testing.T) {
 	t.Logf("%d calls, %d of them attempts", len(cases), attempts)
 	scene := policytest.Build(t)
 	for _, c := range cases {
-		book := policy.Book{Allow: c.patterns(t, scene, c.allow), Deny: c.patterns(t, scene, c.deny)}
+		book := policy.Permissions{Allow: c.patterns(t, scene, c.allow), Deny: c.patterns(t, scene, c.deny)}
 		verdict, rule, doubt := book.Answer(c.call1(scene), c.expanded(scene), workspaceOf(scene), dispatchfolder.Disk{})
 		got := verdict
 		switch {
@@ -179,11 +179,11 @@ func TestRestOfALongLineIsDoubtful(t *testing.T) {
 		}
 		call := policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}
 		for _, allowed := range []string{"*", "Bash(*)", "Bash(ls)"} {
-			book := policy.Book{Allow: patterns(t, allowed), Deny: patterns(t, "Bash(rm *)")}
+			book := policy.Permissions{Allow: patterns(t, allowed), Deny: patterns(t, "Bash(rm *)")}
 			if verdict, rule, _ := book.Answer(call, nil, workspaceOf(scene), dispatchfolder.Disk{}); verdict == "allow" {
 				t.Errorf("%.20q… is allowed by %q", command, rule)
 			}
-			book = policy.Book{Allow: book.Allow, Bounds: policy.Rules{CannotExecute: []string{"rm"}}}
+			book = policy.Permissions{Allow: book.Allow, Bounds: policy.Rules{CannotExecute: []string{"rm"}}}
 			if verdict, rule, _ := book.Answer(call, nil, workspaceOf(scene), dispatchfolder.Disk{}); verdict == "allow" {
 				t.Errorf("with bounds, %.20q… is allowed by %q", command, rule)
 			}
@@ -217,7 +217,7 @@ func TestUnread(t *testing.T) {
 		{call: policy.Call{Tool: "think", Unread: []string{"tool"}, Input: []byte(`{"x":1}`)}, want: "allow"},
 		{call: policy.Call{Tool: "think", Unread: []string{"tool"}, Input: []byte(`{"x":1}`)}, deny: "mcp__docs__*", doubt: true},
 	} {
-		book := policy.Book{Allow: patterns(t, "*")}
+		book := policy.Permissions{Allow: patterns(t, "*")}
 		if tt.deny != "" {
 			book.Deny = patterns(t, tt.deny)
 		}

@@ -14,13 +14,13 @@ import (
 func TestRulebookInAWall(t *testing.T) {
 	scene := policytest.Build(t)
 	held := []string{scene.Repo, scene.Outside}
-	none := policy.Book{}
-	bound := policy.Book{
+	none := policy.Permissions{}
+	bound := policy.Permissions{
 		Bounds: policy.Rules{CannotWrite: []string{"docs"}, CannotExecute: []string{"wc"}},
 		Deny:   patterns(t, "Read(.env)", "Bash(cat *)", "Write(src/secret/**)"),
 	}
 	for _, c := range []struct {
-		book policy.Book
+		book policy.Permissions
 		call policytest.Case
 		want string // with the wall
 		free string // without one; empty: asked

@@ -38,7 +38,7 @@ type team struct {
 	t         *testing.T
 	clock     *clock
 	authority *ca.Authority
-	book      *Book
+	book      *Store
 	path      string
 	address   string
 	port      *Port
@@ -59,7 +59,7 @@ func newTeam(t *testing.T) *team {
 	if err = os.Mkdir(filepath.Dir(f.path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if f.book, err = OpenBook(f.path, f.clock.now); err != nil {
+	if f.book, err = OpenStore(f.path, f.clock.now); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -87,7 +87,7 @@ func newTeam(t *testing.T) *team {
 	f.close = func() {}
 	f.invite(cluster.Host)
 	d := &Server{
-		Book: f.book, Authority: f.authority, Members: f, Servers: []string{"tls://a:4222"}, Admit: f.admit, Now: f.clock.now,
+		Store: f.book, Authority: f.authority, Members: f, Servers: []string{"tls://a:4222"}, Admit: f.admit, Now: f.clock.now,
 		Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -333,7 +333,7 @@ func TestTwoJoinersOneToken(t *testing.T) {
 	if joined != 1 || len(f.admitted) != 1 {
 		t.Errorf("%d have joined: %+v", joined, f.admitted)
 	}
-	after, err := OpenBook(f.path, f.clock.now) // after a restart it is still used
+	after, err := OpenStore(f.path, f.clock.now) // after a restart it is still used
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestDoorCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.clock.move(15 * time.Minute)
-	d := &Server{Book: f.book, Now: f.clock.now, Log: slog.New(slog.DiscardHandler)}
+	d := &Server{Store: f.book, Now: f.clock.now, Log: slog.New(slog.DiscardHandler)}
 	done := make(chan error, 1)
 	go func() { done <- d.Serve(t.Context(), l, nil) }()
 	if err := wait.For(t, "the end of the server for joining", done); err != nil {

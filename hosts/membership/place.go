@@ -337,7 +337,7 @@ func (c *Controller) fetchNow(ctx context.Context, id string) error {
 	var is *team.Session
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		if s := openSession(t, id); s != nil {
-			if run, _, _ := team.StepOf(s.For); !filesElsewhere(t, run, c.HostOf(id)) {
+			if run, _, _ := team.StepOf(s.For); !filesOnThirdHost(t, run, c.HostOf(id)) {
 				open := *s
 				is = &open
 			}

@@ -435,7 +435,7 @@ func TestJoinAndConnect(t *testing.T) {
 	f := newTeam(t, "web")
 	own := f.host("a", cluster.Engine)
 	n := f.start(f.options(own))
-	book, err := invite.OpenBook(filepath.Join(t.TempDir(), "invitations.json"), f.now)
+	book, err := invite.OpenStore(filepath.Join(t.TempDir(), "invitations.json"), f.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +448,7 @@ func TestJoinAndConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	door := &invite.Server{
-		Book: book, Authority: f.authority, Members: f, Servers: []string{n.Address()}, Now: f.now, Log: f.log,
+		Store: book, Authority: f.authority, Members: f, Servers: []string{n.Address()}, Now: f.now, Log: f.log,
 		Admit: func(_ context.Context, j invite.Joiner) error {
 			f.set(j.Name, j.Member)
 			return nil

@@ -43,7 +43,7 @@ type Agent struct {
 
 	// Elsewhere is the other host for which its launch is, where Resolve finishes it; empty: it is for this
 	// machine. Nothing of this machine's environment is in it then, and nothing of this machine is looked at.
-	Elsewhere string
+	OtherHost string
 }
 
 // MCP is the address of the team's tools for one session. The token identifies the agent and the

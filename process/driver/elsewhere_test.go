@@ -74,7 +74,7 @@ func TestElsewhere(t *testing.T) {
 			for _, name := range names {
 				t.Setenv(name, canary)
 			}
-			agent.Elsewhere, agent.Env[1] = "b", "KEY=<"+driver.Variable("TEAM_KEY")+">"
+			agent.OtherHost, agent.Env[1] = "b", "KEY=<"+driver.Variable("TEAM_KEY")+">"
 			if err := c.d.Check(agent); err != nil {
 				t.Errorf("checked with this machine's programs: %v", err)
 			}

@@ -86,7 +86,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	f.how, f.written, f.Report, f.repo, f.dir, f.from = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r),
 		t.Notes[run].From
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
-	if f.elsewhere = c.sessions.Elsewhere(t, s.ID); f.elsewhere == "" {
+	if f.elsewhere = c.sessions.OtherHost(t, s.ID); f.elsewhere == "" {
 		f.env = c.environ(run, f.how)
 	}
 	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""

@@ -58,7 +58,7 @@ func (c *Controller) acting(t *team.Team, caller AgentCaller) (*sessions.Slot, *
 	m := c.sessions.Slots[caller.Agent]
 	if run, step, own := sessions.StepParts(caller.Agent); m == nil && own {
 		if r := c.runs.Live[run]; r != nil {
-			m = r.Seats[step]
+			m = r.Slots[step]
 		}
 	}
 	if m == nil || m.Run == "" && t.Agents[caller.Agent] == nil {
@@ -181,7 +181,7 @@ func (h *holding) see(t *team.Team) {
 func (c *Controller) noTurn(t *team.Team, caller AgentCaller, channelName, event string) error {
 	no := &table.Refusal{Subject: caller.Agent, Event: event, State: "without a turn", Row: "T7"}
 	states := c.channels.TurnsOf(caller.Agent)
-	switch waits := c.turnElsewhere(t, caller.Agent); {
+	switch waits := c.untoldTurn(t, caller.Agent); {
 	case waits != "":
 		no.State, no.Reason = "ACTIVE in #"+waits, "its turn there begins when this session is over: it has not been told what was said"
 	case len(states) == 0:
@@ -197,7 +197,7 @@ func (c *Controller) noTurn(t *team.Team, caller AgentCaller, channelName, event
 }
 
 // turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
-func (c *Controller) turnElsewhere(t *team.Team, agent string) string {
+func (c *Controller) untoldTurn(t *team.Team, agent string) string {
 	for _, name := range t.ChannelsOf(agent) {
 		if ch := t.Channels.ByID[channel.ChannelID(name)]; ch != nil && ch.Head.Holder == channel.AgentID(agent) &&
 			!ch.Head.Lease.Delivered {
