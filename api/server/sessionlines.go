@@ -18,7 +18,7 @@ const (
 	dispatchTextMax    = 4 << 10 // of a task or a waiting input, in bytes; dialogue.md has all of it
 )
 
-// dispatchBook is the part of one session's history that was read. It is extended as the history
+// dispatchHistory is the part of one session's history that was read. It is extended as the history
 // grows.
 type dispatchHistory struct {
 	next    int64 // byte of state.jsonl at which to continue

@@ -25,7 +25,7 @@ const (
 	labelsMax = 32             // as in core/host
 )
 
-// Invitation is what the book keeps of one. The secret is not among it.
+// Invitation is what the store keeps of one. The secret is not among it.
 type Invitation struct {
 	ID      string       `json:"id"`
 	Hash    string       `json:"hash"` // SHA-256 of the secret: with 256 random bits it needs no slow hash
@@ -69,7 +69,7 @@ func (r *Refused) Error() string {
 	return "the team does not admit this host: " + r.Why
 }
 
-// Book holds the invitations of a team. Use OpenBook.
+// Store holds the invitations of a team. Use OpenStore.
 type Store struct {
 	path string
 	now  func() time.Time
@@ -78,7 +78,7 @@ type Store struct {
 	list []Invitation // oldest first
 }
 
-// OpenBook reads the invitations that are stored in a file, or begins with none.
+// OpenStore reads the invitations that are stored in a file, or begins with none.
 func OpenStore(path string, now func() time.Time) (*Store, error) {
 	b := &Store{path: path, now: now}
 	return b, file.LoadJSON(path, &b.list)

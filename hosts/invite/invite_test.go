@@ -33,7 +33,7 @@ func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at 
 
 func (c *clock) move(d time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.at = c.at.Add(d) }
 
-// team is an open door on loopback.
+// team has an open listener for joins on loopback.
 type team struct {
 	t         *testing.T
 	clock     *clock
@@ -91,8 +91,8 @@ func newTeam(t *testing.T) *team {
 		Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done, door := make(chan error, 1), f.port.JoinListener()
-	go func() { done <- d.Serve(ctx, door, id.JoinTLS()) }()
+	done, listener := make(chan error, 1), f.port.JoinListener()
+	go func() { done <- d.Serve(ctx, listener, id.JoinTLS()) }()
 	f.close = sync.OnceFunc(func() {
 		cancel()
 		if err := wait.For(t, "the end of the server for joining", done); err != nil {
@@ -269,7 +269,7 @@ func TestRefusedJoins(t *testing.T) {
 			func(f *team, _ *Token, _ **ca.Identity) { f.clock.move(-5 * 365 * 24 * time.Hour) },
 		},
 		{"no program", "no program listens there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close(); f.port.Close() }},
-		{"closed door", "no invitation is open there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close() }},
+		{"closed listener", "no invitation is open there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -343,7 +343,7 @@ func TestTwoJoinersOneToken(t *testing.T) {
 	}
 }
 
-// The door closes with the last invitation.
+// The listener closes with the last invitation.
 func TestDoorCloses(t *testing.T) {
 	f := newTeam(t)
 	f.close()
@@ -361,7 +361,7 @@ func TestDoorCloses(t *testing.T) {
 	}
 }
 
-func TestBook(t *testing.T) {
+func TestStore(t *testing.T) {
 	f := newTeam(t)
 	f.close()
 	for range openMax - 1 {

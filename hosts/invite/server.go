@@ -63,7 +63,7 @@ type Joiner struct {
 
 // Server is where hosts join. Its fields are set before Serve.
 type Server struct {
-	Store      *Store
+	Store     *Store
 	Authority *ca.Authority
 	Members   cluster.Members
 	Servers   []string                            // addresses of the cluster's servers: tls://a:4222

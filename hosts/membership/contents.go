@@ -352,7 +352,7 @@ func (c *Controller) awaitFiles(ctx context.Context, s team.Session) error {
 	return nil
 }
 
-// filesElsewhere reports whether the newest files of a run are neither here nor on a host.
+// filesOnThirdHost reports whether the newest files of a run are neither here nor on the host with a name.
 func filesOnThirdHost(t *team.Team, run, name string) bool {
 	away := t.Notes[run].Away
 	return away != "" && away != name

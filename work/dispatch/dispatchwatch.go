@@ -21,9 +21,9 @@ import (
 
 const (
 	SessionsFolder   = ".claude/agent-state-machine" // of the repository (seed 002)
-	RegisteredFolder  = ".elsewhere"                  // of folders that were asked for by --path
-	registeredMax     = 1024                          // registered folders that are looked at
-	registeredBytes   = 4096                          // of a path
+	RegisteredFolder = ".elsewhere"                  // of folders that were asked for by --path
+	registeredMax    = 1024                          // registered folders that are looked at
+	registeredBytes  = 4096                          // of a path
 	SessionsPoll     = 2 * time.Second               // interval for finding changes where the file system does not report them
 	HistoryName      = "state.jsonl"
 	InboxFolder      = "inbox"
@@ -181,14 +181,14 @@ func (w *SessionFolders) Paths() ([]string, error) {
 			all = append(all, filepath.Join(w.Root(), name))
 		}
 	}
-	elsewhere, err := w.registered()
+	more, err := w.registered()
 	if err != nil {
 		return nil, err
 	}
-	return newestFirst(append(all, elsewhere...)), nil
+	return newestFirst(append(all, more...)), nil
 }
 
-// elsewhere are the folders that were registered, wherever they lie.
+// registered are the folders that were asked for by --path, wherever they lie.
 func (w *SessionFolders) registered() (paths []string, err error) {
 	dir := filepath.Join(w.Root(), RegisteredFolder)
 	names, err := readNames(dir, registeredMax)

@@ -364,7 +364,7 @@ func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n
 // reportAnswer appends the posts together with the output offset. One append ensures that a crash
 // neither repeats nor loses a post.
 func (l *SessionListener) reportAnswer(ctx context.Context) error {
-	t := l.talk
+	t := l.channel
 	if err := t.v.WriteLock.Lock(ctx); err != nil {
 		return err
 	}

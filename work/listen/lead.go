@@ -145,7 +145,7 @@ func (l *SessionListener) hearsAll(ctx context.Context, facts []HeldFact) (some,
 		some = some || one
 		urgent = urgent || one && slices.Contains(urgentKinds, fact.Kind)
 	}
-	return some, urgent || some && l.talk.urgent(), nil
+	return some, urgent || some && l.channel.urgent(), nil
 }
 
 // urgentKinds are the facts that must be reported without delay.

@@ -149,7 +149,7 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 }
 
 // writable are the folders that the session's wall lets its program write, if the trial in it held reading and writing; see
-// policy.Book. A shim that does not answer soon says nothing of its wall, so a person is asked.
+// policy.Permissions. A shim that does not answer soon says nothing of its wall, so a person is asked.
 func (l *SessionListener) writable(ctx context.Context, dir string) []string {
 	if !l.m.Conf.Sandbox.On() {
 		return nil

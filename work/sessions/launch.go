@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
-// Elsewhere is the other host on which a session is placed; empty: it runs on this machine.
+// OtherHost is the other host on which a session is placed; empty: it runs on this machine.
 func (c *Controller) OtherHost(t *team.Team, session string) string {
 	lease, placed := t.Hosts.Leases[session]
 	if !placed || c.opts.Cluster != nil && lease.Host == c.opts.Cluster.Name {

@@ -129,15 +129,15 @@ func (c *Controller) turnOf(t *team.Team, caller AgentCaller, channelName, event
 		return h, &team.Unknown{What: "channel", Name: clip.Text(channelName, loop.ActorBytesMax), Known: t.ChannelsOf(caller.Agent)}
 	}
 	in := func(ch channel.ChannelID) bool { return channelName == "" || string(ch) == channelName }
-	if talk := s.Delivery; s.ServesChannels() && talk != nil && !team.IsLeadToken(talk.Token) && in(talk.Token.Channel) {
-		if s.AnswerPending() && talk.Re != 0 {
+	if delivery := s.Delivery; s.ServesChannels() && delivery != nil && !team.IsLeadToken(delivery.Token) && in(delivery.Token.Channel) {
+		if s.AnswerPending() && delivery.Re != 0 {
 			return h, &table.Refusal{
-				Subject: caller.Agent + " in #" + string(talk.Token.Channel), Event: event, State: "answering a person", Row: "T17",
-				Reason: fmt.Sprintf("it answers message %d, which needs no turn; the end of its answer is the end of that", talk.N),
+				Subject: caller.Agent + " in #" + string(delivery.Token.Channel), Event: event, State: "answering a person", Row: "T17",
+				Reason: fmt.Sprintf("it answers message %d, which needs no turn; the end of its answer is the end of that", delivery.N),
 			}
 		}
-		if talk.Token.Turn != 0 {
-			h.token, h.mid = talk.Token, s.AnswerPending()
+		if delivery.Token.Turn != 0 {
+			h.token, h.mid = delivery.Token, s.AnswerPending()
 			h.see(t)
 			if !h.late || channelName != "" || h.mid {
 				return h, nil
@@ -196,7 +196,7 @@ func (c *Controller) noTurn(t *team.Team, caller AgentCaller, channelName, event
 	return no
 }
 
-// turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
+// untoldTurn is a channel in which an agent holds the turn and was not told so yet.
 func (c *Controller) untoldTurn(t *team.Team, agent string) string {
 	for _, name := range t.ChannelsOf(agent) {
 		if ch := t.Channels.ByID[channel.ChannelID(name)]; ch != nil && ch.Head.Holder == channel.AgentID(agent) &&

@@ -390,7 +390,7 @@ func (c toolCall) absolute(tool, dir string) []string {
 	return all
 }
 
-// elsewhere reports whether a command runs in a folder other than the session's. Its words mean
+// inOtherFolder reports whether a command runs in a folder other than the session's. Its words mean
 // something else there, so policies must not judge it by them.
 func (c toolCall) inOtherFolder(dir string) bool {
 	for _, name := range []string{"cwd", "workdir", "directory", "dir", "working_directory"} {

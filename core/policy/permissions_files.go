@@ -119,7 +119,7 @@ func namedWithin(value json.RawMessage, listed bool, depth int) (paths []string,
 // plainBraces are alternatives that cannot put together an absolute path, or the name of the folder above.
 var plainBraces = regexp.MustCompile(`\{[\w*?][\w*?.-]*(,[\w*?][\w*?.-]*)*\}`)
 
-// leadsElsewhere reports whether a glob may match outside the folder that it is relative to.
+// leavesFolder reports whether a glob may match outside the folder that it is relative to.
 func leavesFolder(pattern string) bool {
 	rest := plainBraces.ReplaceAllLiteralString(pattern, "x")
 	return path.IsAbs(rest) || strings.HasPrefix(rest, "~") || strings.ContainsAny(rest, "{}()\\$") ||

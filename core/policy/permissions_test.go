@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/policytest"
 )
 
-// rulebookCase is one line of rulebook.txt. The file's head explains the format.
+// permissionCase is one line of permissions.txt. The file's head explains the format.
 type permissionCase struct {
 	line        int
 	text        string
@@ -25,7 +25,7 @@ type permissionCase struct {
 
 func permissionCases(t testing.TB) []permissionCase {
 	t.Helper()
-	text, err := os.ReadFile("testdata/rulebook.txt")
+	text, err := os.ReadFile("testdata/permissions.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func permissionCases(t testing.TB) []permissionCase {
 			case "paths":
 				holds.paths = strings.Fields(rest)
 			default:
-				t.Fatalf("rulebook.txt:%d: no such line: %s", i+1, line)
+				t.Fatalf("permissions.txt:%d: no such line: %s", i+1, line)
 			}
 			continue
 		}
@@ -57,7 +57,7 @@ func permissionCases(t testing.TB) []permissionCase {
 		c.attempt = attempt
 		fields := strings.SplitN(rest, " ", 3)
 		if len(fields) < 3 {
-			t.Fatalf("rulebook.txt:%d: not [!] VERDICT TOOL ARGUMENT: %s", i+1, line)
+			t.Fatalf("permissions.txt:%d: not [!] VERDICT TOOL ARGUMENT: %s", i+1, line)
 		}
 		c.verdict = fields[0]
 		c.call = policytest.Case{Tool: fields[1], Arg: strings.ReplaceAll(fields[2], "⏎", "\n")}
@@ -84,7 +84,7 @@ func (c permissionCase) patterns(t testing.TB, s policytest.Scene, texts []strin
 	for _, text := range texts {
 		p, err := policy.ParsePattern(s.Expand(text))
 		if err != nil {
-			t.Fatalf("rulebook.txt:%d: %v", c.line, err)
+			t.Fatalf("permissions.txt:%d: %v", c.line, err)
 		}
 		all = append(all, p)
 	}
@@ -105,7 +105,7 @@ func workspaceOf(s policytest.Scene) policy.Where {
 }
 
 // Every line of the table (X10).
-func TestRulebook(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	cases := permissionCases(t)
 	attempts := 0
 	for _, c := range cases {
@@ -130,16 +130,16 @@ func TestRulebook(t *testing.T) {
 		case strings.HasPrefix(rule, "X10: "):
 			got = "X10"
 		case !strings.HasPrefix(rule, verdict+" "):
-			t.Errorf("rulebook.txt:%d: %s: the verdict %q by the rule %q", c.line, c.text, verdict, rule)
+			t.Errorf("permissions.txt:%d: %s: the verdict %q by the rule %q", c.line, c.text, verdict, rule)
 		}
 		if got != c.verdict {
-			t.Errorf("rulebook.txt:%d: %s\n\tis %s (%s); allow %q, deny %q", c.line, c.text, got, rule, c.allow, c.deny)
+			t.Errorf("permissions.txt:%d: %s\n\tis %s (%s); allow %q, deny %q", c.line, c.text, got, rule, c.allow, c.deny)
 		}
 	}
 }
 
 // Input that is made to take long is answered in a limited time, because a person waits.
-func TestRulebookIsNotKeptBusy(t *testing.T) {
+func TestPermissionsIsNotKeptBusy(t *testing.T) {
 	scene := policytest.Build(t)
 	deny := patterns(t, "Bash(rm *)", "Bash(*x*y*z*)", "Bash(git push*)", "Read(.env)", "Write(**/secret/*)")
 	for _, command := range []string{

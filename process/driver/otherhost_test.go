@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
-// TestElsewhere prepares a session of each driver for another host. No value of this machine's environment may be in
+// TestOtherHost prepares a session of each driver for another host. No value of this machine's environment may be in
 // the launch, and what the host makes of it must be the launch that it would prepare itself.
-func TestElsewhere(t *testing.T) {
+func TestOtherHost(t *testing.T) {
 	const canary = "a value of the leader"
 	dir := t.TempDir()
 	for name, text := range map[string]string{

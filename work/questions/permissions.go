@@ -15,21 +15,21 @@ import (
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 )
 
-// rulebook is what an agent's configuration answers by itself: its bounds, and its patterns.
+// permissions are what an agent's configuration answers by itself: its bounds, and its patterns.
 type permissions struct{ policy.Permissions }
 
 // ownTools are the tools that we offer ourselves. What they may do is judged where they are called,
 // by the token of who calls. No other tool of that server is ours: a repository may bring one of that name.
 var ownTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
 
-// RulesOf is RulebookOf for an agent of a controller that New has made, which has read the patterns once. Questions are rare, so
-// the rules are not kept for each agent.
+// PermissionsOf is ReadPermissions for an agent of a controller that New has made. New has read the patterns once, so they have no
+// fault. Questions are rare, so the permissions are not kept for each agent.
 func PermissionsOf(conf *config.Agent) permissions {
 	rules, _ := ReadPermissions(conf)
 	return rules
 }
 
-// RulebookOf reads an agent's patterns. The configuration was checked: a fault is one of a caller's.
+// ReadPermissions reads an agent's patterns. fairlead.yaml was checked, so only a caller's own configuration has a fault.
 func ReadPermissions(conf *config.Agent) (b permissions, err error) {
 	read := func(texts []string) (list []policy.Pattern) {
 		for _, text := range texts {

@@ -9,9 +9,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/policytest"
 )
 
-// TestRulebookInAWall checks which calls a wall that holds reading and writing answers, and which are asked about all the same.
+// TestPermissionsInAWall checks which calls a wall that holds reading and writing answers, and which are asked about all the same.
 // Without such a wall each of them that no pattern decides is asked about.
-func TestRulebookInAWall(t *testing.T) {
+func TestPermissionsInAWall(t *testing.T) {
 	scene := policytest.Build(t)
 	held := []string{scene.Repo, scene.Outside}
 	none := policy.Permissions{}

@@ -13,7 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Pattern is one line of a rulebook: a tool, optionally with what it is called with.
+// Pattern is one line of an agent's permissions: a tool, optionally with what it is called with.
 //
 //	Read                      every call of that tool
 //	Write(src/**)             files below the workspace; absolute or ~/… for others
@@ -167,14 +167,14 @@ func wild(pattern, text string) bool {
 	return strings.Trim(pattern[i:], "*") == ""
 }
 
-// The answers of a rulebook. The third one is empty: no pattern covers the call, or it was not fully
+// The answers of permissions. The third one is empty: no pattern covers the call, or it was not fully
 // understood; ask a person.
 const (
 	answerAllow = "allow"
 	answerDeny  = "deny"
 )
 
-// Book is an agent's permissions: its bounds, and the answers to its program's questions.
+// Permissions are those of an agent: its bounds, and the answers to its program's questions.
 type Permissions struct {
 	Bounds      Rules // Within explains them; the zero value: none
 	Allow, Deny []Pattern
