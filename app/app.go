@@ -113,7 +113,7 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 		if drivers[agent.Driver] == nil {
 			return fmt.Errorf("agent %s: this build of fairlead has no driver %q", agent.Name, agent.Driver)
 		}
-		if _, err := questions.RulebookOf(agent); err != nil {
+		if _, err := questions.ReadPermissions(agent); err != nil {
 			return err
 		}
 	}

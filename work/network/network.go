@@ -62,7 +62,7 @@ func New(l *loop.Loop, opts seam.Options) *Controller {
 // Hooks are what the controller does in the loop.
 func (c *Controller) Hooks() loop.Hooks {
 	return loop.Hooks{
-		Appended: func(changes []change.Change, _ uint64) {
+		OnBatch: func(changes []change.Change, _ uint64, _ *loop.Touched) {
 			if slices.ContainsFunc(changes, func(ch change.Change) bool { return change.As[question.Body](ch.Body) != nil }) {
 				c.wake()
 			}
