@@ -25,9 +25,9 @@ func OrderByFile(agent, session, word, inForce string, n uint64) Ask {
 // ToolNetwork is the tool of a question whether a session may reach a host.
 const ToolNetwork = "Network"
 
-// ReachHost asks a person whether a session may reach a host (NAME, or NAME:PORT) of the network. Its program does not wait for the answer: the
-// attempt was refused, and the answer is for the next one. due is false while such a question is open, its answer is on its way, or
-// the session was denied this host: a program that tries again and again asks once.
+// ReachHost asks a person whether a session may reach a host (NAME, or NAME:PORT) of the network. Its program does not wait for the
+// answer: the attempt was refused, and the answer is for the next one. due is false while such a question is open, its answer is on
+// its way, or the session was denied this host: a program that tries again and again asks once.
 func (b *Questions) ReachHost(agent, session, host string) (ask Ask, due bool) {
 	for _, q := range b.Questions {
 		if q.Session != session || q.Host != host {

@@ -80,7 +80,8 @@ const (
 func viewQuestion(q *question.Question) QuestionView {
 	v := QuestionView{
 		ID: q.ID, Kind: string(q.Kind), Agent: q.Agent, Session: q.Session, State: string(q.State), What: q.What, Why: q.Why,
-		Tool: q.Tool, Call: q.Call, Order: q.Order, Host: q.Host, Paths: Some(q.Paths), Differs: []string{}, Options: []OptionView{}, Hints: []string{},
+		Tool: q.Tool, Call: q.Call, Order: q.Order, Host: q.Host, Paths: Some(q.Paths),
+		Differs: []string{}, Options: []OptionView{}, Hints: []string{},
 		FreeText: q.Kind == question.Asked, MayStand: q.Kind == question.Permission && q.Key != "", AskedAt: q.AskedAt,
 		ExpiresAt: Moment(q.ExpiresAt), By: q.By, Rule: q.Rule, AnsweredAt: Moment(q.AnsweredAt), Ended: q.Ended,
 	}

@@ -202,7 +202,7 @@ func (c *Controller) take(ctx context.Context, m wire.Message) {
 	}
 }
 
-// hostOf is the host as people write it. Its two ports of the web are one host: whoever allows one allows the other.
+// hostOf is the host as people write it. Its two ports of the web are one host: an answer is for both.
 func hostOf(e wire.Event) string {
 	if network.IsWeb(e.Port) {
 		return network.Host{Name: e.Host}.String()
@@ -237,9 +237,9 @@ func (c *Controller) ask(ctx context.Context, agent, session, host string) {
 	if c.loop.View(ctx, func(t *team.Team) { ask, due = t.Questions.ReachHost(agent, session, host) }) != nil || !due {
 		return
 	}
-	// A session without an agent, of a task's own commands, has nobody who could be asked for; what it may reach is in the configuration.
+	// A session of no agent, which runs a task's own commands, asks no person: what it may reach is in the configuration.
 	if _, err := c.loop.Submit(ctx, byProxy, "", ask); err != nil && ctx.Err() == nil {
-		c.log.Info("nobody was asked about a host", "session", session, "host", host, "why", err)
+		c.log.Info("no person was asked about a host", "session", session, "host", host, "why", err)
 	}
 }
 

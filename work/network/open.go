@@ -98,7 +98,7 @@ func (o *opens) remove(id int) {
 	delete(o.waiting, id)
 }
 
-// answer gives a message to who waits for it; false: nobody does.
+// answer gives a message to the caller that waits for it; false: none does.
 func (o *opens) answer(id int, m wire.Message) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
