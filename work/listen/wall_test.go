@@ -29,6 +29,11 @@ func TestWritableByTheWall(t *testing.T) {
 		want []string
 	}{
 		"all rows are held": {on, walledProcess{proof: seam.Proof{Wall: "namespaces"}}, []string{"/w", "/srv/data"}},
+		"the network is not": {
+			on,
+			walledProcess{proof: seam.Proof{Wall: "namespaces", Unheld: []string{"network"}}},
+			[]string{"/w", "/srv/data"},
+		},
 		"processes are not": {
 			on,
 			walledProcess{proof: seam.Proof{Wall: "namespaces", Unheld: []string{"process"}}},
@@ -42,8 +47,9 @@ func TestWritableByTheWall(t *testing.T) {
 		"the sandbox is off":     {config.AgentSandbox{Mode: config.SandboxOff}, walledProcess{proof: seam.Proof{Wall: "namespaces"}}, nil},
 	} {
 		l := &SessionListener{m: &sessions.Slot{Conf: &config.Agent{Sandbox: c.box}}, proc: c.proc}
-		if got := l.writable(t.Context(), "/w"); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
-			t.Errorf("%s: %q, not %q", name, got, c.want)
+		got, network := l.walled(t.Context(), "/w")
+		if !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) || network != (got != nil && !slices.Contains(c.proc.proof.Unheld, "network")) {
+			t.Errorf("%s: %q, network held: %v; not %q", name, got, network, c.want)
 		}
 	}
 }

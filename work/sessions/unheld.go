@@ -68,6 +68,9 @@ func HoldsFiles(proof seam.Proof) bool {
 	})
 }
 
+// HoldsNetwork reports whether a session's program reaches only the hosts that it may.
+func HoldsNetwork(proof seam.Proof) bool { return !slices.Contains(WallOf(proof).Unheld, sandbox.RowNetwork) }
+
 func ordered(rows []sandbox.Row) []sandbox.Row {
 	return slices.DeleteFunc(slices.Clone(sandbox.Rows), func(r sandbox.Row) bool { return !slices.Contains(rows, r) })
 }
