@@ -54,7 +54,7 @@ func TestNetworkFaults(t *testing.T) {
 		"a: {driver: claude, network:}":                          "agents.a.network: is empty",
 		"a: {driver: claude, network: {model: true}}":            "agents.a.network: is a mapping",
 		"a: {driver: claude, network: [443]}":                    "agents.a.network[0]: is a number",
-		"a: {driver: claude, network: [modle]}":                  `agents.a.network[0]: "modle" is neither model, packages, none nor all`,
+		"a: {driver: claude, network: [pip3]}":                   `agents.a.network[0]: "pip3" is neither model, packages, none nor all`,
 		"a: {driver: claude, network: [pip, x.org, x.org]}":      `agents.a.network[0]: "pip" is neither`,
 		"a: {driver: claude, network: [x.org, x.org]}":           `agents.a.network: "x.org" is there twice`,
 		"a: {driver: claude, network: ['https://x.org/a']}":      "write its host alone",

@@ -79,22 +79,23 @@ func lower(text string) string {
 
 // splitPort splits host:port and [v6]:port. The port is 0 if there is none.
 func splitPort(text string) (name string, port int, err error) {
-	name, after := text, ""
-	if inner, rest, bracketed := strings.Cut(strings.TrimPrefix(text, "["), "]"); strings.HasPrefix(text, "[") {
+	name, after, found := strings.Cut(text, ":")
+	switch {
+	case strings.HasPrefix(text, "["):
+		inner, rest, bracketed := strings.Cut(text[1:], "]")
 		if addr, err := netip.ParseAddr(inner); !bracketed || err != nil || !addr.Is6() {
 			return "", 0, errors.New("has brackets without an IPv6 address in them; write it like [2001:db8::1]:8443")
 		}
-		name, after = inner, rest
-		if after == "" {
-			return name, 0, nil
+		if rest == "" {
+			return inner, 0, nil
 		}
-	} else if i := strings.IndexByte(text, ':'); i >= 0 && i == strings.LastIndexByte(text, ':') {
-		name, after = text[:i], text[i:]
-	} else {
-		return name, 0, nil
+		name, found = inner, strings.HasPrefix(rest, ":")
+		after = strings.TrimPrefix(rest, ":")
+	case !found || strings.Contains(after, ":"):
+		return text, 0, nil
 	}
-	n, err := strconv.ParseUint(strings.TrimPrefix(after, ":"), 10, 16)
-	if err != nil || n == 0 || after != ":"+strconv.FormatUint(n, 10) {
+	n, err := strconv.ParseUint(after, 10, 16)
+	if err != nil || n == 0 || !found || after != strconv.FormatUint(n, 10) {
 		return "", 0, errors.New("has no port from 1 to 65535 after the colon; write it like example.org:8443")
 	}
 	return name, int(n), nil

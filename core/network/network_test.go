@@ -149,7 +149,7 @@ func TestParseFaults(t *testing.T) {
 		{"model model", `"model" is there twice`},
 		{"x.org X.org", `"x.org" is there twice`},
 		{strings.Join(many, " "), "there are 201 hosts; the most is 200"},
-		{"modle", `"modle" is neither model, packages, none nor all, and a host's name in one part needs its port, such as "modle:443"`},
+		{"pip3", `"pip3" is neither model, packages, none nor all, and a host's name in one part needs its port, such as "pip3:443"`},
 		{"https://x.org/a", `is an address of a page; write its host alone, such as "x.org"`},
 		{"x.org/a", "has a path or a range; write one host"},
 		{"10.0.0.0/8", "has a path or a range; write one host"},
@@ -238,7 +238,8 @@ func TestRules(t *testing.T) {
 			t.Errorf("base %q: %v, not %s", base, hosts, want)
 		}
 	}
-	if hosts := must("packages").Rules("anthropic", "http://localhost:1").Hosts; slices.ContainsFunc(hosts, func(h Host) bool { return h.Named }) {
+	isNamed := func(h Host) bool { return h.Named }
+	if hosts := must("packages").Rules("anthropic", "http://localhost:1").Hosts; slices.ContainsFunc(hosts, isNamed) {
 		t.Errorf("the base counts without model: %v", hosts)
 	}
 	if hosts := must("all").Rules("", "http://localhost:1").Hosts; len(hosts) != 1 || !hosts[0].Named {
@@ -330,5 +331,5 @@ func isASCII(text string) bool {
 // isSpecial is an independent and coarser opinion than the table: that of the standard library.
 func isSpecial(a netip.Addr) bool {
 	a = a.Unmap()
-	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() || a.IsInterfaceLocalMulticast()
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified()
 }
