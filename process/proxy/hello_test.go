@@ -26,7 +26,7 @@ func helloOf(t testing.TB, name string) []byte {
 	if _, err := io.ReadFull(b, body); err != nil {
 		t.Fatal(err)
 	}
-	return append(head, body...)
+	return bytes.Join([][]byte{head, body}, nil)
 }
 
 // fixed is a connection on which bytes wait.
@@ -64,7 +64,8 @@ func TestClientHello(t *testing.T) {
 		"nothing": {}, "HTTP": []byte("GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"), "half": hello[:len(hello)/2], "too long": long,
 		"another record": append([]byte{0x17}, hello[1:]...), "SSH": []byte("SSH-2.0-OpenSSH_9.9\r\n"),
 	} {
-		if read, got, err := clientHello(t.Context(), &fixed{Reader: bytes.NewReader(raw)}); err == nil || got != "" || len(read) > clientHelloBytesMax {
+		read, got, err := clientHello(t.Context(), &fixed{Reader: bytes.NewReader(raw)})
+		if err == nil || got != "" || len(read) > clientHelloBytesMax {
 			t.Errorf("%s has the name %q, %d bytes", name, got, len(read))
 		}
 	}

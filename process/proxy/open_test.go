@@ -50,6 +50,28 @@ func withMaker(t *testing.T) func(*wire.Register, *[]*os.File) {
 	}
 }
 
+// fetch gets a page. header are names and values.
+func fetch(t *testing.T, c *http.Client, url string, header ...string) (int, string, *http.Response) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		if header[i] == "Host" {
+			req.Host = header[i+1]
+		}
+		req.Header.Set(header[i], header[i+1])
+	}
+	answer, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body)
+	return answer.StatusCode, string(body), answer
+}
+
 // opened asks for a port as a daemon does.
 func opened(t *testing.T, daemon *wire.Conn, w *watched, id, port int) wire.Message {
 	t.Helper()
@@ -88,23 +110,7 @@ func TestOpen(t *testing.T) {
 	browser, another := &http.Client{Transport: transport, Jar: jar}, &http.Client{Transport: transport}
 	get := func(c *http.Client, url string, header ...string) (int, string, *http.Response) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := 0; i+1 < len(header); i += 2 {
-			if header[i] == "Host" {
-				req.Host = header[i+1]
-			}
-			req.Header.Set(header[i], header[i+1])
-		}
-		answer, err := c.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		body, _ := io.ReadAll(answer.Body)
-		return answer.StatusCode, string(body), answer
+		return fetch(t, c, url, header...)
 	}
 	for _, url := range []string{address, address + "/?fairlead=guess", address + "/?fairlead="} {
 		if status, body, _ := get(another, url); status != http.StatusForbidden || !strings.Contains(body, fmt.Sprintf("fairlead open coder:%d", port)) {

@@ -188,7 +188,7 @@ func (s *server) attend(c *wire.Conn) error {
 	err = c.Send(registered)
 	s.tell(registered)
 	for err == nil { // nothing more is expected: it waits for the end
-		m, files, err = c.Receive()
+		_, files, err = c.Receive()
 		closeAll(files)
 	}
 	s.mu.Lock()
@@ -273,7 +273,7 @@ func (s *server) tell(m wire.Message) (told bool) {
 	for _, w := range watchers {
 		if err := w.Send(m); err != nil {
 			s.forget(w)
-			w.Close()
+			_ = w.Close()
 			continue
 		}
 		told = true
