@@ -146,6 +146,15 @@ func TestOneProxy(t *testing.T) {
 		t.Fatalf("the proxies are %v and %d after %d", pids, next.PID, first.PID)
 	}
 
+	// When the folder of its socket vanishes, as with a logout, it makes another one.
+	if err := os.RemoveAll(filepath.Join(os.Getenv(runtimedir.Var), "fairlead")); err != nil {
+		t.Fatal(err)
+	}
+	call()
+	if last := pids[len(pids)-1]; last != next.PID {
+		t.Errorf("after its socket vanished the proxy is %d, not %d", last, next.PID)
+	}
+
 	// SIGTERM ends it at once, and its socket is gone.
 	if err := syscall.Kill(next.PID, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
