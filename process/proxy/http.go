@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 )
 
@@ -70,7 +71,7 @@ func (s *session) request(w http.ResponseWriter, r *http.Request) {
 
 // connectRequest serves CONNECT.
 func (s *session) connectRequest(w http.ResponseWriter, r *http.Request, c *client) {
-	host, port, err := splitTarget(r.RequestURI)
+	host, port, err := splitTarget(strings.ToLower(r.RequestURI))
 	if err != nil {
 		say(w, http.StatusBadRequest, err.Error())
 		return
@@ -131,10 +132,10 @@ func (s *session) absolute(w http.ResponseWriter, r *http.Request, c *client) {
 		say(w, http.StatusBadRequest, "fairlead: only http:// is asked for in this way; use CONNECT for https://")
 		return
 	}
-	host, port := r.URL.Hostname(), httpPort
+	host, port := strings.ToLower(r.URL.Hostname()), httpPort
 	if text := r.URL.Port(); text != "" {
 		var err error
-		if host, port, err = splitTarget(r.URL.Host); err != nil {
+		if host, port, err = splitTarget(strings.ToLower(r.URL.Host)); err != nil {
 			say(w, http.StatusBadRequest, err.Error())
 			return
 		}
@@ -156,7 +157,7 @@ func (s *session) origin(w http.ResponseWriter, r *http.Request, c *client) {
 	}
 	switch {
 	case r.Method == http.MethodConnect || r.URL.Host != "":
-		say(w, http.StatusBadRequest, fmt.Sprintf("fairlead: the proxy is at 127.0.0.1:%d", wire.ProxyPort))
+		say(w, http.StatusBadRequest, fmt.Sprintf("fairlead: the proxy is at 127.0.0.1:%d", network.ProxyPort))
 		return
 	case !sameTarget(r.Host, host, httpPort, httpPort):
 		s.differs(w, host, httpPort, r.Host)

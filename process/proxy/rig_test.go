@@ -491,7 +491,11 @@ func socketMaker(t *testing.T) *os.File {
 			if _, err := ours.Read(one); err != nil {
 				return
 			}
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+			family := unix.AF_INET
+			if one[0] == wire.AskIPv6 {
+				family = unix.AF_INET6
+			}
+			fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
 			if err != nil {
 				return
 			}

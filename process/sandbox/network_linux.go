@@ -134,7 +134,7 @@ func (made ownSockets) serve() {
 			return // no process has the other end
 		}
 		family := unix.AF_INET
-		if ask[0] == '6' {
+		if ask[0] == wire.AskIPv6 {
 			family = unix.AF_INET6
 		}
 		var rights []byte // without one, none can be made now
