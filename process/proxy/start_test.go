@@ -274,7 +274,9 @@ func TestRegistrationsRefused(t *testing.T) {
 		{"a long name", func(reg *wire.Register, _ *[]*os.File) { reg.Session = strings.Repeat("x", 300) }, "has a name"},
 		{"an unknown kind", func(reg *wire.Register, _ *[]*os.File) { reg.Sockets[0].Kind = "door" }, "no such kind"},
 		{"no socket", func(_ *wire.Register, files *[]*os.File) { (*files)[0] = packet }, "socket 0 (proxy)"},
-		{"an unknown host", func(reg *wire.Register, _ *[]*os.File) { reg.Sockets[0] = wire.Socket{Kind: wire.KindNamed, Host: 3, Port: 1} }, "host 3 of 1"},
+		{"an unknown host", func(reg *wire.Register, _ *[]*os.File) {
+			reg.Sockets[0] = wire.Socket{Kind: wire.KindNamed, Host: 3, Port: 1}
+		}, "host 3 of 1"},
 		{"an unknown provider", func(reg *wire.Register, _ *[]*os.File) { reg.Keys = []wire.Key{{Provider: "none", Value: "x"}} }, "key of none"},
 		{"a key of two lines", func(reg *wire.Register, _ *[]*os.File) {
 			reg.Keys = []wire.Key{{Provider: "anthropic", Value: "secret\r\nX: y"}}
