@@ -1,6 +1,8 @@
 package network
 
 import (
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -23,9 +25,9 @@ func TestProviders(t *testing.T) {
 		if len(p.Paths) == 0 || len(p.Keys) == 0 || p.Header == "" || p.Placeholder == "" {
 			t.Errorf("%s is not complete: %+v", p.Name, p)
 		}
-		for _, path := range p.Paths {
-			if !strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || !p.Allows(path) {
-				t.Errorf("%s: the path %s", p.Name, path)
+		for _, start := range p.Paths {
+			if !strings.HasPrefix(start, "/") || strings.HasSuffix(start, "/") || !p.Allows(start) {
+				t.Errorf("%s: the path %s", p.Name, start)
 			}
 		}
 		for _, key := range p.Keys {
@@ -130,18 +132,44 @@ func TestBase(t *testing.T) {
 func TestAllows(t *testing.T) {
 	anthropic, _ := ProviderNamed("anthropic")
 	google, _ := ProviderNamed("google")
-	for path, want := range map[string]bool{
+	for sent, want := range map[string]bool{
 		"/v1/messages": true, "/v1/messages/count_tokens": true, "/v1/models": true, "/v1/models/claude-x": true,
 		"/v1/messagesx": false, "/v1/files": false, "/v1/organizations/api_keys": false, "/v1": false, "/": false, "": false,
 		"v1/messages": false, "/V1/messages": false, "/v1/messages/../files": false, "/v1/messages/%2e%2e/files": false,
 		"/v1/messages/%2E./files": false, "/v1/messages//x": false, "//v1/messages": false, `/v1/messages/..\files`: false,
 		"/v1/messages/x%2f..": false, "/v1/messages/%252e": false, "/v1/messages?x": false, "/v1/messages/batches": true,
 	} {
-		if got := anthropic.Allows(path); got != want {
-			t.Errorf("%s: %v", path, got)
+		if got := anthropic.Allows(sent); got != want {
+			t.Errorf("%s: %v", sent, got)
 		}
 	}
 	if !google.Allows("/v1beta/models/gemini-x:streamGenerateContent") || google.Allows("/v1beta/files") || google.Allows("/upload/v1beta/files") {
 		t.Error("calls of Gemini")
 	}
+}
+
+// Property: however a server decodes and shortens the path of an allowed call, it stays one of the provider's.
+func FuzzAllows(f *testing.F) {
+	for _, seed := range []string{"/v1/messages", "/v1/messages/%2e%2e/files", "/v1/messages/..", "/v1/models/%2525", "/v1/models;/x", "/v1/models/%c0%ae"} {
+		f.Add(seed)
+	}
+	providers := Providers()
+	f.Fuzz(func(t *testing.T, sent string) {
+		for _, p := range providers {
+			if !p.Allows(sent) {
+				continue
+			}
+			decoded := sent
+			for range 3 { // servers behind each other
+				if once, err := url.PathUnescape(decoded); err == nil {
+					decoded = once
+				}
+			}
+			for _, form := range []string{path.Clean(sent), path.Clean(decoded), path.Clean(strings.ReplaceAll(decoded, `\`, "/"))} {
+				if !slices.ContainsFunc(p.Paths, func(start string) bool { return strings.HasPrefix(form, start) }) {
+					t.Fatalf("%s allows %q, which can be read as %q", p.Name, sent, form)
+				}
+			}
+		}
+	})
 }
