@@ -51,12 +51,12 @@ func takeKey(argv []string, command int, env map[string]string, p network.Provid
 	if len(p.Keys) == 0 || !p.Replaceable() {
 		return argv, nil
 	}
-	key, origin := env[p.Keys[0]], ""
+	key, origin, known := env[p.Keys[0]], "", true
 	if base != "" {
-		known := false
-		if origin, known = p.Base(base); !known {
-			return argv, nil
-		}
+		origin, known = p.Base(base)
+	}
+	if !known {
+		return argv, nil
 	}
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) { // no header carries it
 		return argv, nil

@@ -17,7 +17,8 @@ func TestWall(t *testing.T) {
 	t.Parallel()
 	on, off := config.Agent{Sandbox: config.AgentSandbox{Mode: config.SandboxAuto}},
 		config.Agent{Sandbox: config.AgentSandbox{Mode: config.SandboxOff}}
-	whole, open := sandbox.Ability{By: sandbox.ByNamespaces}, sandbox.Ability{By: sandbox.ByNamespaces, Unheld: []sandbox.Row{sandbox.RowNetwork}}
+	whole := sandbox.Ability{By: sandbox.ByNamespaces}
+	open := sandbox.Ability{By: sandbox.ByNamespaces, Unheld: []sandbox.Row{sandbox.RowNetwork}}
 	landlock := sandbox.Ability{By: sandbox.ByLandlock, Unheld: []sandbox.Row{sandbox.RowNetwork, sandbox.RowProcess, sandbox.RowInside}}
 	all := "write attributes inside read names socket process git root network"
 	for name, c := range map[string]struct {
