@@ -48,7 +48,7 @@ import (
 	"github.com/fairlead-dev/fairlead/read/search"
 	"github.com/fairlead-dev/fairlead/ui"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -231,7 +231,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	d.beside.shims.Store(shims)
 	d.sockets = caller.NewSessionSockets()
 	d.closers = append(d.closers, d.sockets.Close)
-	d.Engine, err = app.Open(ctx, seam.Options{
+	d.Engine, err = app.Open(ctx, outside.Options{
 		Confirmed: d.confirmed(), Include: d.include, Unconfirmed: d.waiting,
 		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders,
 		Drivers: cli.Drivers(),
