@@ -44,6 +44,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/process/boottime"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/read/indexer"
 	"github.com/fairlead-dev/fairlead/read/search"
 	"github.com/fairlead-dev/fairlead/ui"
@@ -238,6 +239,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Host:    shims,
 		Lookup:  lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
+		Proxy:   func() (outside.ProxyConn, error) { return findProxy(sessions.ProxyFolder(d.space.Path(""))) },
 		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})
 	if err != nil {
@@ -554,4 +556,17 @@ func (d *Daemon) Close() error {
 	}
 	d.closers = nil
 	return errors.Join(errs...)
+}
+
+// findProxy connects to the proxy of the sessions, if one runs.
+func findProxy(folder string) (outside.ProxyConn, error) {
+	real, err := wire.Folder(folder)
+	if err != nil {
+		return nil, err // no session has needed one yet
+	}
+	c, err := wire.Find(real, wire.RoleWatcher)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }

@@ -127,7 +127,7 @@ func (k *keeper) fork(path string, l *Spec) error {
 	}
 	k.crash("entering")
 	if k.wall != nil {
-		if err := k.enter(ends.output); err != nil {
+		if err := k.enter(l, ends.output); err != nil {
 			ends.closeOurs()
 			return err
 		}
@@ -160,30 +160,40 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err 
 // reap is the only caller of wait. The shim adopts every orphan of the tree, so if the kernel
 // reports no child, the tree has ended.
 func (k *keeper) reap(agent int) {
-	for {
-		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, 0, nil)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
+	for gone := false; ; {
+		pid, ws, err := k.waitChild()
+		if err != nil {
 			close(k.alone)
 			return
-		case pid == agent:
+		}
+		first := false
+		if pid == agent {
 			k.wall.finish()
-			first := k.agentEnded(ws)
-			// Most agents leave no process behind. Then sweep need not look for one.
-			_, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-			if err == syscall.ECHILD {
-				close(k.alone)
-			}
-			if first {
-				close(k.ended)
-			}
-			if err == syscall.ECHILD {
-				return
-			}
+			gone, first = true, k.agentEnded(ws)
+		}
+		// Most agents leave no process behind. Then sweep need not look for one.
+		alone := gone && k.isAlone(first)
+		if alone {
+			close(k.alone)
+		}
+		if first {
+			close(k.ended)
+		}
+		if alone {
+			return
 		}
 	}
+}
+
+// isAlone reports whether no process of the tree is left. Without a proxy among the children, it asks the kernel only the first time:
+// later, waitChild says so.
+func (k *keeper) isAlone(first bool) bool {
+	if first || k.wall.starts() {
+		if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err == syscall.ECHILD {
+			return true
+		}
+	}
+	return k.wall.starts() && k.onlyOurs()
 }
 
 // agentEnded takes how the agent ended. It is false if that was known before.

@@ -32,6 +32,8 @@ type keeper struct {
 	ports  *os.File // holds the locks of the leased ports; nil: none
 	wall   *wall    // the view in which the agent runs; nil: none
 
+	starting sync.Mutex // of a proxy: the process that starts it is waited for by that alone
+
 	portsTouched time.Time
 
 	deadMan *host.DeadMan   // the deadline of a leased session; nil: it has none
@@ -180,6 +182,7 @@ func (k *keeper) undo() {
 		<-k.ended
 		k.sweep()
 	}
+	k.wall.unserve()
 	k.leave()
 	k.unlisten()
 }
@@ -287,6 +290,7 @@ var processTable = processes
 // bury writes the exit record, notifies all connections, and removes the socket.
 func (k *keeper) bury() {
 	defer k.unlisten()
+	k.wall.unserve()
 	k.release()
 	k.leave()
 	size, cut := k.spool.finish(k.output)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/spawn"
@@ -183,15 +184,18 @@ type Confinement struct {
 	CanWrite    []string `json:"can_write"` // nil: everything in the workspace; empty: nothing
 	CannotWrite []string `json:"cannot_write,omitempty"`
 	Mode        string   `json:"mode"`           // one of config's Sandbox constants, not off
-	Read        []string `json:"read,omitempty"` // these four are those of `sandbox` in fairlead.yaml
+	Read        []string `json:"read,omitempty"` // these five are those of `sandbox` in fairlead.yaml
 	Write       []string `json:"write,omitempty"`
 	Hide        []string `json:"hide,omitempty"`
 	Sockets     []string `json:"sockets,omitempty"`
+	Local       []int    `json:"local,omitempty"`
 	Writes      []string `json:"writes,omitempty"` // folders outside of the workspace that the session needs
 	Others      []string `json:"others,omitempty"` // workspaces of other agents
 	Clone       string   `json:"clone,omitempty"`  // the clone of the work, whose .git is the agent's
 	Run         *RunView `json:"run,omitempty"`
 	ReadOnly    bool     `json:"read_only,omitempty"`
+
+	Network network.Setting `json:"network"`
 }
 
 // RunView is what a step sees of its run's folder. What it writes at Reports and Artifacts lies in folders of the session, from
