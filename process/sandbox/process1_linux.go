@@ -119,7 +119,7 @@ func inView(text string, argv []string) int {
 	if err != nil {
 		return report(os.Stderr, to.or(err))
 	}
-	to.say(Started{Unheld: unheld, PID: pid})
+	to.say(Started{Unheld: unheld, PID: pid, Segments: segments()})
 	if len(argv) == 0 { // a trial
 		return 0
 	}
@@ -263,6 +263,7 @@ func (v View) start(argv []string) (pid int, unheld []Row, err error) {
 	if err := v.closeNested(); err != nil {
 		return 0, nil, err
 	}
+	v.boundSegments()
 	if err := m.mount(); err != nil {
 		return 0, nil, atStep(StepMount, err)
 	}

@@ -15,7 +15,7 @@ import (
 // the environment belong to no protocol.
 //
 // It is a text, because tests build programs of another protocol with -ldflags "-X …/process/shim.protocol=4".
-var protocol = "3" //nolint:gochecknoglobals // see above
+var protocol = "4" //nolint:gochecknoglobals // see above
 
 // ownProtocol is the number that this program speaks.
 func ownProtocol() int {

@@ -31,6 +31,8 @@ type wall struct {
 	points *sandbox.Points
 	over   chan struct{} // it says no more
 	agent  Process       // zero: the shim's child is the agent
+
+	segments int // sandbox.Started has it
 }
 
 // intoView makes the folders that a view needs, and changes how the agent is started.
@@ -39,7 +41,7 @@ func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err e
 	if w.view.Report = reportFD; w.view.Dir == "" {
 		w.view.Dir = l.Launch.Dir
 	}
-	w.view.Canaries.Socket = k.record.Socket
+	w.view.Canaries.Socket, w.view.Memory = k.record.Socket, l.Launch.Limits.Memory
 	if argv, err = sandbox.WrapView("fairlead", l.Launch.Argv, w.view); err != nil {
 		return nil, &CannotStart{Why: err.Error()}
 	}
@@ -75,7 +77,7 @@ func (k *keeper) enter(output *os.File) error {
 	}
 	_ = w.said.SetReadDeadline(time.Time{})
 	k.record.Unheld = started.Unheld
-	w.agent = insideAs(k.living(), started.PID)
+	w.agent, w.segments = insideAs(k.living(), started.PID), started.Segments
 	go func() {
 		defer close(w.over)
 		var ended struct {

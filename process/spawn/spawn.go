@@ -25,6 +25,8 @@ type Launch struct {
 
 	// what the process gets of the machine on which it starts; nil: everything. Without Dir it is that of the Launch
 	View *sandbox.View `json:"view,omitempty"`
+
+	Limits Limits `json:"limits,omitzero"`
 }
 
 // launchJSON is a Launch in JSON. Arguments, folder and environment are bytes to the system: a JSON string would replace
