@@ -72,7 +72,7 @@ func (g *guard) watch(k *keeper) {
 // over takes the figures, and names the limit that is reached.
 func (g *guard) over(now time.Time) session.Limit {
 	seen := g.sight.processes()
-	g.note(session.Use{MemoryBytes: g.use.MemoryBytes, Processes: seen.tasks}, now)
+	g.note(seen, g.sight.about(seen), now)
 	if most := g.limits.Processes; most > 0 {
 		switch {
 		case seen.tasks < most:
@@ -87,18 +87,22 @@ func (g *guard) over(now time.Time) session.Limit {
 		}
 	}
 	if most := g.limits.Memory; most > 0 && g.sight.mayExceed(seen, most, now) {
-		g.note(session.Use{MemoryBytes: g.sight.memory(seen, now), Processes: seen.tasks}, now)
-		if g.use.MemoryBytes > most {
+		memory := g.sight.memory(seen, now)
+		if g.note(seen, memory, now); memory > most {
+			g.peak.MemoryBytes = max(g.peak.MemoryBytes, memory)
 			return session.LimitMemory
 		}
 	}
 	return ""
 }
 
-// note keeps figures.
-func (g *guard) note(use session.Use, now time.Time) {
-	g.use.MemoryBytes, g.use.Processes, g.lookAt = use.MemoryBytes, use.Processes, now
-	g.peak.MemoryBytes, g.peak.Processes = max(g.peak.MemoryBytes, use.MemoryBytes), max(g.peak.Processes, use.Processes)
+// note keeps figures. An inexact one above the limit is not shown.
+func (g *guard) note(seen counts, memory int64, now time.Time) {
+	if most := g.limits.Memory; most > 0 {
+		memory = min(memory, most)
+	}
+	g.use.MemoryBytes, g.use.Processes, g.lookAt = memory, seen.tasks, now
+	g.peak.MemoryBytes, g.peak.Processes = max(g.peak.MemoryBytes, memory), max(g.peak.Processes, seen.tasks)
 }
 
 // watchDisk looks at the folders that the session can write.
@@ -134,9 +138,9 @@ func (g *guard) now() session.Use {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now := time.Now(); now.Sub(g.lookAt) > useFresh || g.use.MemoryBytes == 0 {
+	if now := time.Now(); now.Sub(g.lookAt) > useFresh {
 		seen := g.sight.processes()
-		g.note(session.Use{MemoryBytes: g.sight.memory(seen, now), Processes: seen.tasks}, now)
+		g.note(seen, g.sight.about(seen), now)
 	}
 	return g.use
 }

@@ -240,10 +240,11 @@ func sharedIn(meminfo []byte) (shared int64) {
 	return shared
 }
 
-// memory is the exact sum.
-func (s *sight) memory(c counts, now time.Time) (sum int64) {
-	began := time.Now()
-	s.files(c.dirs)
+// about is the sum without a look at pages: what processes have in common counts for each, and of memfds those of the last exact look.
+func (s *sight) about(c counts) int64 { return c.bytes + s.inFiles() }
+
+// inFiles is what lies in memory as files.
+func (s *sight) inFiles() (sum int64) {
 	for _, fd := range s.memories {
 		var st unix.Statfs_t
 		if unix.Fstatfs(fd, &st) == nil {
@@ -253,8 +254,15 @@ func (s *sight) memory(c counts, now time.Time) (sum int64) {
 	for _, bytes := range s.fds {
 		sum += bytes
 	}
+	return sum
+}
+
+// memory is the exact sum.
+func (s *sight) memory(c counts, now time.Time) (sum int64) {
+	began := time.Now()
+	s.files(c.dirs)
 	segments, seen := s.segmentBytes()
-	sum += segments
+	sum = s.inFiles() + segments
 	for _, dir := range c.dirs {
 		pages, err := s.pages(dir, seen)
 		if err != nil { // the program keeps its pages secret: what is shared counts for each process

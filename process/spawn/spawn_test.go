@@ -14,7 +14,7 @@ func TestLaunchJSON(t *testing.T) {
 	t.Parallel()
 	want := spawn.Launch{
 		Argv: []string{"\xff\xfe", "", "a\x00b", "<é>"}, Dir: "/\xfa", Env: []string{"A=\x80"}, Input: []byte("\xf0\n"), KeepStdin: true,
-		Ports: 2, PortsFor: "w", View: &sandbox.View{Home: "/home/me"},
+		Ports: 2, PortsFor: "w", View: &sandbox.View{Home: "/home/me"}, Limits: spawn.Limits{Memory: 1, EndAtOutput: true},
 	}
 	text, err := json.Marshal(want)
 	if err != nil {
