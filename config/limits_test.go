@@ -13,8 +13,11 @@ func TestLimitsOfSessions(t *testing.T) {
 		want        Limits
 		fault       string
 	}{
-		{"", "memory: 4G, processes: 500, disk: 20 GB, output: 1T, on_output: end",
-			Limits{MemoryBytes: 4e9, Processes: 500, DiskBytes: 20e9, OutputBytes: 1e12, OnOutput: OutputEnds}, ""},
+		{
+			"", "memory: 4G, processes: 500, disk: 20 GB, output: 1T, on_output: end",
+			Limits{MemoryBytes: 4e9, Processes: 500, DiskBytes: 20e9, OutputBytes: 1e12, OnOutput: OutputEnds},
+			"",
+		},
 		{"output: 2G, on_output: end, memory: 4G, processes: 3, disk: 1G", "", Limits{OutputBytes: 2e9, OnOutput: OutputEnds}, ""},
 		{"output: 2G", "output: 0", Limits{OnOutput: OutputWaits}, ""},
 		{"", "memory: 0, disk: 0", Limits{OnOutput: OutputWaits}, ""},

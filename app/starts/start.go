@@ -36,6 +36,7 @@ func (c *Controller) start(ctx context.Context, m *sessions.Slot, s team.Session
 	if !now.given {
 		return
 	}
+	ready.Launch.Limits = sessions.LimitsOf(m.Conf)
 	var proc seam.Process
 	if where == "" {
 		proc, err = c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)

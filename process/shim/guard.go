@@ -131,8 +131,8 @@ func (g *guard) watchDisk(k *keeper) {
 	}
 }
 
-// now are the figures for someone who asks.
-func (g *guard) now() session.Use {
+// now are the figures for someone who asks. pid is the agent's process.
+func (g *guard) now(pid int) session.Use {
 	if g == nil {
 		return session.Use{} // it is about to start
 	}
@@ -142,7 +142,11 @@ func (g *guard) now() session.Use {
 		seen := g.sight.processes()
 		g.note(seen, g.sight.about(seen), now)
 	}
-	return g.use
+	use := g.use
+	_, ended := childrenUsed()
+	use.Processor, _ = ProcessorTime(pid) // 0: it has just ended
+	use.Processor += ended
+	return use
 }
 
 // last are the figures of a session that has ended. Where nothing has looked at its memory, that of its largest process counts.

@@ -331,7 +331,7 @@ func (k *keeper) status() Status {
 	st := k.state()
 	if st.Phase != Exited { // otherwise nothing is left, and the process table need not be read
 		st.Children = len(k.beside(k.living()))
-		st.Use = k.guard.now()
+		st.Use = k.guard.now(k.record.AgentPID)
 	}
 	return st
 }

@@ -154,7 +154,7 @@ func testLimits(t *testing.T, view bool) {
 		{"processes", processes, "processes", 120, session.LimitProcesses, false}, // where forks fail, it stays at the limit
 		{"threads", processes, "threads", 120, session.LimitProcesses, false},
 	} {
-		held := view && os.Getuid() != 0 // the kernel lets no more processes start
+		held := view && os.Getuid() != 0                            // the kernel lets no more processes start
 		if test.inView && !view || held && test.eats == "threads" { // a program in Go ends without its thread
 			continue
 		}

@@ -148,6 +148,8 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	m := c.agents.Files[a.Name]
 	if m != nil {
 		shown.Description = m.Conf.Description
+		l := m.Conf.Limits
+		shown.Limits.MemoryBytes, shown.Limits.Processes, shown.Limits.DiskBytes = l.MemoryBytes, l.Processes, l.DiskBytes
 	}
 	if m != nil && !c.readOnly() {
 		shown.FileBehind = m.Writing || c.agents.FileDue(m, a)

@@ -130,6 +130,9 @@ func judge(m *sessions.Slot, s team.Session, exit session.Exit, stop *driver.Sto
 	if exit.Lost {
 		return verdict{driver.Outcome{Why: exit.Why}, control.Lost}
 	}
+	if exit.Limit != "" {
+		return verdict{driver.Outcome{Why: sessions.LimitWords(m.Conf, exit)}, control.Failed}
+	}
 	is := verdict{m.Driver.Outcome(sessions.SessionFor(m, s), exit, stop), control.Failed}
 	if exit.CutBytes > 0 {
 		is.Why = fmt.Sprintf("%d bytes of its output were lost, because the disk was full; %s", exit.CutBytes, is.Why)
