@@ -133,6 +133,7 @@ func (e *App) Run(ctx context.Context) (err error) {
 	case err != nil:
 		return fmt.Errorf("recover the team: %w", err)
 	}
+	e.Loop.Go(e.Sessions.WatchTeam)
 	return e.Loop.Run(ctx)
 }
 

@@ -58,6 +58,7 @@ type bubble struct {
 
 	elsewhere func(context.Context, string, []string) ([]seam.ProcessConflict, error) // finds processes that have a conversation open
 	tellers   *seam.Notices
+	room      func() string // of seam.Options
 }
 
 // inBubble runs a test in its own bubble.
@@ -117,7 +118,7 @@ func (b *bubble) open(last int, undone bool) {
 	e, err := Open(b.t.Context(), seam.Options{
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: hostHandle{b.host, b.crashPoint},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
-		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Notices: b.tellers, Cluster: b.cluster,
+		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Notices: b.tellers, Cluster: b.cluster, Room: b.room,
 		Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {

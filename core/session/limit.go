@@ -11,7 +11,6 @@ const (
 	LimitProcesses Limit = "processes"
 	LimitDisk      Limit = "disk"
 	LimitOutput    Limit = "output"
-	LimitFreeDisk  Limit = "free_disk" // of the machine: the session filled it fastest
 )
 
 // Use is what the processes of a session use of their machine, or have used at its end. Zero is unknown.

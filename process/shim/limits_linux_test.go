@@ -125,7 +125,7 @@ func limited(t *testing.T, l spawn.Limits, args ...string) Spec {
 // uses as much as the limit allows.
 func TestLimits(t *testing.T) { testLimits(t, false) }
 
-// TestLimitsInView is TestLimits for what there is only in a view.
+// TestLimitsInView is TestLimits in a view, which has file systems in memory and System V segments of its own.
 func TestLimitsInView(t *testing.T) {
 	needView(t)
 	testLimits(t, true)
@@ -202,6 +202,17 @@ func TestOutputLimit(t *testing.T) {
 	if st.Exit == nil || st.Exit.Limit != session.LimitOutput || st.Exit.SpoolBytes != 100_000 {
 		t.Fatalf("%+v", st)
 	}
+}
+
+// TestEndAt: a session that ends for a limit of the team says so, and leaves nothing behind.
+func TestEndAt(t *testing.T) {
+	h := start(t, t.TempDir(), agent(t, "tree"))
+	lines(t, h, 3)
+	ok(t, h.EndAt(t.Context(), session.LimitDisk))
+	if st := done(t, h); st.Exit == nil || st.Exit.Limit != session.LimitDisk || !st.Exit.OfTeam || st.Exit.Signal != "SIGKILL" {
+		t.Fatalf("%+v", st)
+	}
+	ok(t, h.EndAt(t.Context(), session.LimitMemory)) // it has ended
 }
 
 // TestGrowth: what a session writes counts, and what was there before does not, nor what it writes again in its place.

@@ -138,6 +138,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 		} else if beside, leads := c.cluster.Beside(); leads {
 			open.Waits = waitsFor(beside.Waiting, s.ID)
 		}
+		open.Waits = cmp.Or(c.sessions.Waits(s.ID), open.Waits)
 		shown.Sessions = append(shown.Sessions, open)
 	}
 	if a.Session != nil {

@@ -110,7 +110,7 @@ type SessionView struct {
 	Ports     []int         `json:"ports,omitempty" doc:"TCP ports leased for it, PORT_1 first"`
 	Use       *UseView      `json:"use,omitempty" doc:"What its processes use of their machine; left out if that is not known"`
 	Host      string        `json:"host,omitempty" doc:"The host on which it runs; empty: the leader's machine"`
-	Waits     string        `json:"waits,omitempty" doc:"Why no host takes it yet"`
+	Waits     string        `json:"waits,omitempty" doc:"Why no host takes it yet, or what its machine lacks"`
 	Provider  *ProviderView `json:"provider,omitempty" doc:"Its provider does not answer, as the program says; left out: nothing is said"`
 	Context   int           `json:"context_percent,omitempty" doc:"How full the model's context is, as the program reported last; left out if it reports nothing"`
 }

@@ -59,6 +59,9 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 	}
 	what := team.SessionEnded{Session: s.ID, Exit: exit, AtStart: atStart}
 	verdict := judge(m, s, exit, hearing.stop)
+	if exit.Limit != "" { // whatever its program has said before
+		verdict.outcome, verdict.Outcome = control.Failed, driver.Outcome{Why: sessions.LimitWords(m.Conf, e.opts.Config.Team.Limits, exit)}
+	}
 	what.Outcome, what.Why = verdict.outcome, verdict.Why
 	if e.judgeAgain(ctx, hearing, &what) != nil {
 		return heard, false
@@ -129,9 +132,6 @@ type verdict struct {
 func judge(m *sessions.Slot, s team.Session, exit session.Exit, stop *driver.Stop) verdict {
 	if exit.Lost {
 		return verdict{driver.Outcome{Why: exit.Why}, control.Lost}
-	}
-	if exit.Limit != "" {
-		return verdict{driver.Outcome{Why: sessions.LimitWords(m.Conf, exit)}, control.Failed}
 	}
 	is := verdict{m.Driver.Outcome(sessions.SessionFor(m, s), exit, stop), control.Failed}
 	if exit.CutBytes > 0 {
