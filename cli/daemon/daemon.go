@@ -237,7 +237,8 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Drivers: cli.Drivers(),
 		Host:    shims,
 		Lookup:  lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
-		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Room: sessions.Room(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
+		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir),
+		Room:             sessions.Room(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
 		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})
 	if err != nil {

@@ -128,7 +128,9 @@ func UseOf(use session.Use) *UseView {
 	if use == (session.Use{}) {
 		return nil
 	}
-	return &UseView{MemoryBytes: use.MemoryBytes, Processes: use.Processes, ProcessorMS: use.Processor.Milliseconds(), DiskBytes: use.DiskBytes}
+	return &UseView{
+		MemoryBytes: use.MemoryBytes, Processes: use.Processes, ProcessorMS: use.Processor.Milliseconds(), DiskBytes: use.DiskBytes,
+	}
 }
 
 // Words are the figures for people.

@@ -38,7 +38,7 @@ func (c *Controller) WatchTeam(ctx context.Context) {
 	}
 }
 
-// uses asks the shims of this machine what their sessions use. One that is ending takes no more.
+// uses asks the shims of this machine what their sessions use. One whose agent has ended does not count.
 func (c *Controller) uses(ctx context.Context) map[string]session.Use {
 	c.mu.Lock()
 	asked := map[string]seam.Process{}
