@@ -136,6 +136,7 @@ func (e *App) Run(ctx context.Context) (err error) {
 	case err != nil:
 		return fmt.Errorf("recover the team: %w", err)
 	}
+	e.Loop.Go(e.Sessions.WatchTeam)
 	e.Loop.Go(e.Network.Watch)
 	return e.Loop.Run(ctx)
 }

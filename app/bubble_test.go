@@ -59,6 +59,7 @@ type bubble struct {
 
 	conflicts func(context.Context, string, []string) ([]sessionhost.ProcessConflict, error) // finds processes that have a conversation open
 	tellers   *outside.Notices
+	room      func() string                     // of outside.Options
 	proxy     func() (outside.ProxyConn, error) // nil: there is none
 }
 
@@ -120,7 +121,8 @@ func (b *bubble) open(last int, undone bool) {
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: hostHandle{b.host, b.crashPoint},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
 		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.conflicts, Notices: b.tellers, Cluster: b.cluster, Proxy: b.proxy,
-		Log: slog.New(slog.NewTextHandler(b.logged, nil)),
+		Room: b.room,
+		Log:  slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -190,7 +190,7 @@ func configured(conf *config.Config, capabilities func(config.Agent) driver.Capa
 		foreign := a.Loop == config.LoopForeign
 		agents[a.Name] = team.Settings{
 			Driver:    a.Driver,
-			Limits:    team.Limits(a.Limits),
+			Limits:    teamLimits(a.Limits),
 			Instances: a.Instances,
 			Policy: control.Policy{
 				Foreign: foreign, Program: foreign && len(a.Command) > 0, CleanupEvery: a.CleanupEvery,
@@ -198,10 +198,15 @@ func configured(conf *config.Config, capabilities func(config.Agent) driver.Capa
 			},
 		}
 	}
-	c := team.Configured{Limits: team.Limits(conf.Team.Limits), Agents: agents, Places: runtime.NumCPU()}
+	c := team.Configured{Limits: teamLimits(conf.Team.Limits), Agents: agents, Places: runtime.NumCPU()}
 	turns.ConfigureTurns(&c, conf, capabilities)
 	crewctl.ConfigureLead(&c, conf)
 	return c
+}
+
+// teamLimits are the limits that the journal's state decides about. The others are those of processes.
+func teamLimits(l config.Limits) team.Limits {
+	return team.Limits{Session: l.Session, TokensPerDay: l.TokensPerDay, CostPerDayUSD: l.CostPerDayUSD}
 }
 
 // addRemoved keeps the slot of an agent that is no longer configured while its session lasts.

@@ -21,6 +21,7 @@ func (c *checker) config() *Config {
 	for _, a := range cfg.Agents {
 		c.names = append(c.names, a.Name)
 	}
+	c.limits(c.root.Get("team").Get("limits"), &cfg.Team.Limits, Limits{OnOutput: OutputWaits})
 	c.agents(cfg)
 	c.channels(cfg)
 	c.lead(cfg)
@@ -93,6 +94,7 @@ func (c *checker) agent(f *file.YAMLField, a *Agent, cfg *Config) {
 	n := f.Value
 	a.TurnTimeout = cmp.Or(a.TurnTimeout, time.Duration(cfg.TurnConfig.DefaultTimeoutSeconds)*time.Second)
 	a.Limits.Session = cmp.Or(a.Limits.Session, cfg.Team.Limits.Session)
+	c.limits(n.Get("limits"), &a.Limits, cfg.Team.Limits)
 	lookup := c.lookupEnv
 	if a.Host.Any = n.Get("host") != nil; a.Host.Any {
 		lookup = nil // the machine on which it runs has them

@@ -113,7 +113,7 @@ func TestContract(t *testing.T) {
 		File: FileName, Sum: sum, Dir: dir, Version: 1,
 		Team: Team{
 			Lead: "julian", Size: 8, StatusTimeout: 30 * time.Second, HatchTimeout: 5 * time.Minute,
-			Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50}, DiskBytes: 20e9,
+			Limits: Limits{Session: 2 * time.Hour, CostPerDayUSD: 50, OnOutput: OutputWaits}, DiskBytes: 20e9,
 		},
 		Agents: []Agent{
 			{
@@ -121,7 +121,7 @@ func TestContract(t *testing.T) {
 				Command: []string{"python3", "agent.py"}, Workspace: dir, Loop: LoopFairlead,
 				Env:           Env{{"API_KEY", Secret{raw: "${API_KEY}"}}},
 				SessionPrompt: "Continue the work in PLAN.md.", CleanupPrompt: "Tidy up; no features.",
-				TurnTimeout: time.Minute, Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour},
+				TurnTimeout: time.Minute, Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour, OnOutput: OutputWaits},
 				FailuresMax: 5, Instances: 1, Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second,
 				ReportWithin: 5 * time.Minute,
 				Resume:       ResumeInterrupted, OnLost: "restart", MCP: true,
@@ -131,7 +131,7 @@ func TestContract(t *testing.T) {
 			{
 				Name: "reviewer", Driver: DriverScript, Script: filepath.Join(dir, "reviewer.script.yaml"),
 				Workspace: filepath.Join(dir, "reviewer"), Loop: LoopFairlead, TurnTimeout: time.Minute,
-				Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour}, FailuresMax: 5, Instances: 1,
+				Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour, OnOutput: OutputWaits}, FailuresMax: 5, Instances: 1,
 				Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, ReportWithin: 5 * time.Minute,
 				Resume: ResumeInterrupted, OnLost: "restart", MCP: true,
 				Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},

@@ -287,7 +287,7 @@ func (c *checker) place(n *file.YAMLNode) string {
 	return p
 }
 
-var sizePattern = regexp.MustCompile(`^([1-9][0-9]{0,5}) ?(MB|GB|TB)$`)
+var sizePattern = regexp.MustCompile(`^([1-9][0-9]{0,5}) ?([MGT])B?$`)
 
 // bytesOf reads a size. 0 is no limit.
 func bytesOf(text string) (int64, error) {
@@ -296,10 +296,10 @@ func bytesOf(text string) (int64, error) {
 		if text == "0" {
 			return 0, nil
 		}
-		return 0, errors.New("is not a size; write it like 500MB, 20GB or 1TB, or 0 for no limit")
+		return 0, errors.New("is not a size; write it like 500M, 20GB or 1T, or 0 for no limit")
 	}
 	n, _ := strconv.ParseInt(part[1], 10, 64) // of at most six digits
-	return n * map[string]int64{"MB": 1e6, "GB": 1e9, "TB": 1e12}[part[2]], nil
+	return n * map[string]int64{"M": 1e6, "G": 1e9, "T": 1e12}[part[2]], nil
 }
 
 // UnmarshalText reads hours such as 22:00-07:30.

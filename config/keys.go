@@ -80,6 +80,23 @@ type Limits struct {
 	TokensPerDay int64 `yaml:"tokens_per_day" minimum:"0" maximum:"1000000000000000"`
 	// Limit of the cost in one day in US dollars, as reported by the agents. Zero or absent: no limit.
 	CostPerDayUSD float64 `yaml:"cost_per_day_usd" minimum:"0" maximum:"1000000000"`
+	// How much memory the processes of one session may use, such as `4G`, files in memory included. A session that uses more is
+	// ended at once, and has failed. For the team: all sessions together, and the largest one is ended. 64M or more. `0` or absent:
+	// no limit. Linux only; what is not seen: `doc/operate.md`.
+	MemoryBytes int64 `yaml:"memory" scalars:"true"`
+	// How many processes one session may have; each thread counts as one, as the kernel counts them. In a wall with namespaces of
+	// its own, no more can be started, and a session that stays at the limit for 10 s is ended; without one, it is ended at once. For
+	// the team: all sessions together, and the largest one is ended. Zero or absent: no limit. Linux only.
+	Processes int `yaml:"processes" minimum:"0" maximum:"1000000"`
+	// How much the folders that a session can write may grow while it runs, such as `20G`. A session that writes more is ended. For
+	// the team: all sessions together, and the one that has written most is ended. 16M or more. `0` or absent: no limit.
+	DiskBytes int64 `yaml:"disk" scalars:"true"`
+	// How much output of one session is kept, such as `500M`. For the team: for each agent without its own. 1M or more. `0` or
+	// absent: 1 GiB.
+	OutputBytes int64 `yaml:"output" scalars:"true"`
+	// What happens at `output`. `wait`: no more is read, so the program waits. `end`: the session is ended. Default: as for the
+	// team; there `wait`.
+	OnOutput string `yaml:"on_output" enum:"wait,end"`
 }
 
 // Agent is one agent of the team.

@@ -133,7 +133,7 @@ func textSchema(s *schema.Schema, r *rule) {
 	case len(r.words) > 0:
 		return
 	case r.typ.Kind() == reflect.Int64 && !r.isDuration():
-		s.Types, s.Pattern = []string{"string", "integer"}, "^(0|[1-9][0-9]{0,5} ?(MB|GB|TB))$"
+		s.Types, s.Pattern = []string{"string", "integer"}, "^(0|[1-9][0-9]{0,5} ?[MGT]B?)$"
 		return
 	case r.tag.Get("scalars") != "":
 		s.Types = []string{"string", "number", "boolean"}

@@ -33,7 +33,7 @@ func TestTasks(t *testing.T) {
 			"",
 		},
 		{"tasks: {disk: 0}", Tasks{DiskBytes: -1}, ""},
-		{"tasks: {disk: 20}", Tasks{}, "20 is not a size; write it like 500MB"},
+		{"tasks: {disk: 20}", Tasks{}, "20 is not a size; write it like 500M"},
 		{"tasks: {disk: 20gb}", Tasks{}, "is not a size"},
 		{"tasks: {timeout: 48h}", Tasks{}, `is "48h"; the most is 24h`},
 		{"tasks: {timeout: 0s}", Tasks{}, `is "0s"; the least is 1s`},

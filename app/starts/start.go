@@ -37,6 +37,7 @@ func (c *Controller) start(ctx context.Context, m *sessions.Slot, s team.Session
 	if !now.given {
 		return
 	}
+	ready.Launch.Limits = sessions.LimitsOf(m.Conf, c.opts.Config.Team.Limits)
 	var proc sessionhost.Process
 	if where == "" {
 		proc, err = c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)
@@ -65,6 +66,9 @@ func (c *Controller) start(ctx context.Context, m *sessions.Slot, s team.Session
 func (c *Controller) ready(ctx context.Context, m *sessions.Slot, s team.Session) (where string, ready sessions.PreparedLaunch, err error) {
 	if err = c.outwaitOrphans(ctx, m, s); err == nil {
 		where, err = c.place(ctx, m, s)
+	}
+	if err == nil && where == "" {
+		err = c.parts.Sessions.AwaitRoom(ctx, m, s)
 	}
 	if err == nil {
 		ready, err = c.prepare(ctx, m, s)

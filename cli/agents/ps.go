@@ -32,6 +32,7 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 	}
 	talk := slices.ContainsFunc(shown.Agents, func(agent view.AgentView) bool { return len(agent.Turn) > 0 })
 	led := slices.ContainsFunc(shown.Agents, func(agent view.AgentView) bool { return agent.Presence != "" })
+	used := slices.ContainsFunc(shown.Agents, func(agent view.AgentView) bool { return agent.Limits.OfProcesses() })
 	var rows bytes.Buffer
 	table := tabwriter.NewWriter(&rows, 0, 8, 2, ' ', 0)
 	more := ""
@@ -40,6 +41,9 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 	}
 	if talk {
 		more += "TURNS\t"
+	}
+	if used {
+		more += "USES\t"
 	}
 	fmt.Fprintln(table, "AGENT\tSTATUS\tCURRENT\tDESIRED\tSESSION\tPID\tFOR\t"+more+"REMARKS")
 	var inRow []*view.AgentView // nil: a row for a session in a slot above 0
@@ -52,6 +56,9 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 		if talk {
 			more += turnsOf(agent) + "\t"
 		}
+		if used {
+			more += usesOf(agent.Session) + "\t"
+		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s\n",
 			agent.Name, statusCell(a, &agent), cli.Line(agent.CurrentState, 20), cli.Line(agent.DesiredState, 20), session, pid, since,
 			more, Remarks(agent))
@@ -62,7 +69,11 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 			if s.Ending != "" {
 				words = "ending: " + cli.Line(s.Ending, 70)
 			}
-			fmt.Fprintf(table, "\t\t\t\t%s\t%s\t%s\t%s%s\n", session, pid, since, strings.Repeat("\t", strings.Count(more, "\t")), words)
+			skipped := strings.Repeat("\t", strings.Count(more, "\t"))
+			if used {
+				skipped = skipped[1:] + usesOf(&s) + "\t"
+			}
+			fmt.Fprintf(table, "\t\t\t\t%s\t%s\t%s\t%s%s\n", session, pid, since, skipped, words)
 			inRow = append(inRow, nil)
 		}
 	}
@@ -70,6 +81,14 @@ func PrintTeam(a *cli.App, out io.Writer, shown view.TeamView, width int) error 
 		return err
 	}
 	return printRows(a, out, rows.String(), inRow, width)
+}
+
+// usesOf is what the processes of a session use.
+func usesOf(s *view.SessionView) string {
+	if s == nil || s.Use == nil {
+		return "-"
+	}
+	return s.Use.Words()
 }
 
 // sessionColumns are the columns SESSION, PID and FOR.

@@ -239,6 +239,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Host:    shims,
 		Lookup:  lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
+		Room:    sessions.Room(d.Conf.Dir),
 		Proxy:   func() (outside.ProxyConn, error) { return findProxy(sessions.ProxyFolder(d.space.Path(""))) },
 		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})

@@ -14,4 +14,7 @@ type Exit struct {
 	Ordered    bool      `json:"ordered,omitempty"`   // End was ordered before it ended
 	Lost       bool      `json:"lost,omitempty"`      // what it did is not known: no shim saw the end, or its shim ended it without an order
 	Why        string    `json:"why,omitempty"`       // one line for people: why it is lost
+	Limit      Limit     `json:"limit,omitempty"`     // the limit that was reached, for which it was ended
+	OfTeam     bool      `json:"of_team,omitempty"`   // the limit is that of the team
+	Use        Use       `json:"use,omitzero"`        //
 }

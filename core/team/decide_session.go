@@ -225,6 +225,7 @@ func (d *decision) sessionEnded(a *Agent, what SessionEnded) error {
 		panic(fmt.Sprintf("team: no such outcome: %q", what.Outcome))
 	}
 	s.EndedAt, s.Outcome, s.Why, s.Bytes = d.ev.At, what.Outcome, cutLine(what.Why), what.Exit.SpoolBytes
+	s.Limit, s.Use = what.Exit.Limit, what.Exit.Use
 	if s.Stop != nil && what.Reason != "" {
 		stop := *s.Stop
 		stop.OK, stop.Reason = false, cutLine(what.Reason)

@@ -35,6 +35,8 @@ type Session struct {
 	Outcome  control.Outcome `json:"outcome,omitempty"`
 	Why      string          `json:"why,omitempty"`
 	Bytes    int64           `json:"bytes,omitempty"`    // length of the output at its end
+	Limit    session.Limit   `json:"limit,omitempty"`    // the limit of its processes that ended it
+	Use      session.Use     `json:"use,omitzero"`       // what its processes have used, at its end
 	Delivery *Delivery       `json:"delivery,omitempty"` // of a session for channels: the last delivery
 	UUID     string          `json:"uuid,omitempty"`     // of a lead session: its name on every machine
 

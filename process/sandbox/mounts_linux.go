@@ -141,7 +141,7 @@ func (m *mounter) steps() (all []step, err error) {
 		add(step{path: p, tree: tree, own: true}, fault)
 	}
 	add(m.bind("/proc", "/proc", Write, false))
-	for path, size := range map[string]string{"/run": "", "/dev": "64k", "/dev/shm": sharedMemory()} {
+	for path, size := range map[string]string{"/run": m.view.memorySize(0), "/dev": "64k", "/dev/shm": m.view.sharedMemory()} {
 		tree, fault := memory("0755", size)
 		add(step{path: path, tree: tree, own: true}, fault)
 	}
@@ -156,7 +156,7 @@ func (m *mounter) steps() (all []step, err error) {
 	home := cmp.Or(m.view.HomeAt, "/home/agent")
 	for at, from := range map[string]string{home: m.view.Home, "/tmp": m.view.Temp} {
 		if from == "" {
-			tree, fault := memory("1777", "")
+			tree, fault := memory("1777", m.view.memorySize(0))
 			add(step{path: at, tree: tree, own: true}, fault)
 			continue
 		}
@@ -513,13 +513,4 @@ func filesystem(kind string, options map[string]string, attrs int) (fd int, err 
 		return -1, err
 	}
 	return fd, nil
-}
-
-// sharedMemory is the size of /dev/shm: the kernel's own default, which is half of the memory, or what browsers need.
-func sharedMemory() string {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err == nil && uint64(info.Totalram)*uint64(info.Unit)/2 >= sharedMemoryMin {
-		return ""
-	}
-	return fmt.Sprint(sharedMemoryMin)
 }

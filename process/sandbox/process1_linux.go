@@ -129,7 +129,7 @@ func inView(text string, argv []string) int {
 		to.say(Started{Unheld: unheld})
 		return 0
 	}
-	to.hand(Started{Unheld: unheld, PID: pid}, made)
+	to.hand(Started{Unheld: unheld, PID: pid, Segments: segments()}, made)
 	return v.wait(pid, to, made)
 }
 
@@ -281,6 +281,7 @@ func (v View) start(argv []string) (pid int, unheld []Row, made ownSockets, err 
 	if err := v.closeNested(); err != nil {
 		return 0, nil, made, err
 	}
+	v.boundSegments()
 	if err := m.mount(); err != nil {
 		return 0, nil, made, atStep(StepMount, err)
 	}

@@ -56,6 +56,9 @@ type View struct {
 	// Alone denies the network.
 	Alone bool `json:"alone,omitempty"`
 
+	// Memory is how much memory the program may use, in bytes: no file system in memory is larger. 0: no limit.
+	Memory int64 `json:"memory,omitempty"`
+
 	// Pass is a descriptor that the program gets besides its standard streams; 0: none.
 	Pass int `json:"pass,omitempty"`
 
@@ -151,9 +154,13 @@ type Canaries struct {
 
 // Started is what process 1 of a view says before the program runs, or instead of it.
 type Started struct {
-	Unheld []Row  `json:"unheld"`
-	PID    int    `json:"pid,omitempty"`   // of the program, as process 1 sees it
-	Error  string `json:"error,omitempty"` // nothing was started
+	Unheld []Row `json:"unheld"`
+	PID    int   `json:"pid,omitempty"` // of the program, as process 1 sees it
+
+	// Segments is a descriptor of process 1 with the list of the view's System V segments, which only it can open; 0: none.
+	Segments int `json:"segments,omitempty"`
+
+	Error string `json:"error,omitempty"` // nothing was started
 
 	Step  Step          `json:"step,omitempty"` // of the error, for a trial
 	Errno syscall.Errno `json:"errno,omitempty"`

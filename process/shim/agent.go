@@ -103,7 +103,8 @@ func (k *keeper) fork(path string, l *Spec) error {
 		ends.closeOurs()
 		return err
 	}
-	pid, err := forkExec(path, argv, proc)
+	var pid int
+	asVictims(func() { pid, err = forkExec(path, argv, proc) })
 	if err != nil {
 		ends.closeOurs()
 		if passes(err) {
@@ -133,6 +134,7 @@ func (k *keeper) fork(path string, l *Spec) error {
 		}
 	}
 	k.output = ends.output
+	k.startGuard(l)
 	k.spool.start(ends.output)
 	k.input = newInput(ends.input, l.Launch.Input, l.Launch.KeepStdin, l.PTY)
 	return nil

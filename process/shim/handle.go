@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 )
 
 // Handle is a daemon's access to one session. It is safe for concurrent use. It exists until Close,
@@ -232,6 +233,15 @@ func (h *Handle) Extend(ctx context.Context, to host.BootTime) error {
 // ordered twice, the earlier deadline applies.
 func (h *Handle) End(ctx context.Context, grace time.Duration) error {
 	err := h.tell(ctx, "end", order{Op: "end", GraceMS: ceilMillis(grace)})
+	if errors.Is(err, ErrEnded) {
+		return nil
+	}
+	return err
+}
+
+// EndAt ends the session at once because the team has reached a limit, which its exit names.
+func (h *Handle) EndAt(ctx context.Context, limit session.Limit) error {
+	err := h.tell(ctx, "end", order{Op: "end", Limit: limit})
 	if errors.Is(err, ErrEnded) {
 		return nil
 	}

@@ -32,6 +32,7 @@ type keeper struct {
 	ports  *os.File // holds the locks of the leased ports; nil: none
 	wall   *wall    // the view in which the agent runs; nil: none
 
+	guard    *guard     // looks after its limits; nil: it is about to start
 	starting sync.Mutex // of a proxy: the process that starts it is waited for by that alone
 
 	portsTouched time.Time
@@ -44,19 +45,21 @@ type keeper struct {
 	alone  chan struct{} // no child is left, including processes that the agent left behind
 	waited syscall.WaitStatus
 
-	mu       sync.Mutex
-	peers    map[*peer]bool
-	listener *os.File
-	bound    os.FileInfo // the socket as it was created
-	fence    uint64
-	told     *answer // the final answer, for later connections
-	exit     *session.Exit
-	endedAt  time.Time
-	endBy    time.Time // when an ordered end becomes SIGKILL
-	endTimer *time.Timer
-	ordered  bool
-	why      string    // the end was ordered by the shim itself
-	swept    []Process // processes that outlived the agent
+	mu          sync.Mutex
+	peers       map[*peer]bool
+	listener    *os.File
+	bound       os.FileInfo // the socket as it was created
+	fence       uint64
+	told        *answer // the final answer, for later connections
+	exit        *session.Exit
+	endedAt     time.Time
+	endBy       time.Time // when an ordered end becomes SIGKILL
+	endTimer    *time.Timer
+	ordered     bool
+	why         string        // the end was ordered by the shim itself
+	limit       session.Limit // for which the shim has ended it
+	limitOfTeam bool          // it is the team's
+	swept       []Process     // processes that outlived the agent
 }
 
 // start does everything up to a running agent. An error means that no agent runs; it is a refusal if
@@ -94,7 +97,7 @@ func (k *keeper) start(l *Spec) error {
 	if err != nil {
 		return err
 	}
-	k.spool = newSpool(file, cmp.Or(l.SpoolMax, spoolBytesDefault), k.publish)
+	k.spool = newSpool(file, cmp.Or(l.Launch.Limits.Output, spoolBytesDefault), k.publish)
 	if err := k.listen(); err != nil {
 		return err
 	}
@@ -296,7 +299,10 @@ func (k *keeper) bury() {
 	size, cut := k.spool.finish(k.output)
 	k.crash("spool_synced")
 	k.mu.Lock()
-	e := &session.Exit{Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: len(k.swept), Ordered: k.ordered, Why: k.why}
+	e := &session.Exit{
+		Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: len(k.swept), Ordered: k.ordered, Why: k.why,
+		Limit: k.limit, OfTeam: k.limitOfTeam, Use: k.guard.last(),
+	}
 	k.mu.Unlock()
 	if k.waited.Signaled() {
 		e.Signal = signalName(k.waited.Signal())
@@ -329,6 +335,7 @@ func (k *keeper) status() Status {
 	st := k.state()
 	if st.Phase != Exited { // otherwise nothing is left, and the process table need not be read
 		st.Children = len(k.beside(k.living()))
+		st.Use = k.guard.now(k.record.AgentPID)
 	}
 	return st
 }

@@ -226,6 +226,10 @@ func (k *keeper) do(p *peer, o *order, a *answer) error {
 	case "extend":
 		return k.extend(o.EndAt)
 	case "end":
+		if o.Limit != "" {
+			k.limitReached(o.Limit, true)
+			return nil
+		}
 		return k.end(time.Duration(o.GraceMS) * time.Millisecond)
 	}
 	return fmt.Errorf("protocol %d of shims has no order %q", ownProtocol(), o.Op)

@@ -45,9 +45,8 @@ type Spec struct {
 
 	DeadMan *host.DeadMan `json:"dead_man,omitempty"` // of a session that a host runs under a lease; nil: none
 
-	SpoolMax int64         `json:"spool_max"` // bytes; 0 means 1 GiB. When full, reading stops and the agent waits
-	Grace    time.Duration `json:"grace_ns"`  // between SIGTERM and SIGKILL where End names none; 0 means 10 s
-	Exe      string        `json:"-"`         // the binary that is executed again as the shim; default: this one
+	Grace time.Duration `json:"grace_ns"` // between SIGTERM and SIGKILL where End names none; 0 means 10 s
+	Exe   string        `json:"-"`        // the binary that is executed again as the shim; default: this one
 }
 
 // Phase is the state of a session's process.
@@ -90,6 +89,7 @@ type Status struct {
 	Ending      bool      `json:"ending,omitempty"`       // End was ordered, or the agent ended and its tree is being ended
 	// living processes of the tree beside the agent; not when it was started or adopted
 	Children   int           `json:"children,omitempty"`
+	Use        session.Use   `json:"use,omitzero"`          // now; not when it was started or adopted
 	Exit       *session.Exit `json:"exit,omitempty"`        //
 	Swept      []Process     `json:"swept,omitempty"`       // lost: processes found alive and ended now
 	Acked      bool          `json:"acked,omitempty"`       //

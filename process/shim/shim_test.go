@@ -81,6 +81,11 @@ func agentMain(mode string, args []string) {
 		forever()
 	case "costs":
 		costs(args[0])
+	case "eat": // what, and how many bytes or processes of it
+		n, _ := strconv.Atoi(args[1])
+		eat(args[0], n)
+		fmt.Println("ready")
+		forever()
 	case "hang":
 		fmt.Println("ready")
 		forever()

@@ -20,6 +20,7 @@ type spool struct {
 	hurry   chan struct{}    // closed when the agent has ended: stop accumulating
 	pumped  chan struct{}    // closed when the pump is done
 	flushed chan struct{}    // closed when the sync is done
+	reached chan struct{}    // closed when it has its most bytes
 
 	mu      sync.Mutex
 	max     int64
@@ -41,7 +42,7 @@ func newSpool(file *os.File, max int64, publish func(int64)) *spool {
 	return &spool{
 		file: file, max: max, publish: publish,
 		dirty: make(chan struct{}, 1), hurry: make(chan struct{}),
-		pumped: make(chan struct{}), flushed: make(chan struct{}),
+		pumped: make(chan struct{}), flushed: make(chan struct{}), reached: make(chan struct{}),
 	}
 }
 
@@ -98,11 +99,14 @@ func (s *spool) drain(from *os.File, buf []byte) {
 // waitRoom waits while the spool is full and returns how many of want bytes fit; 0 at the end.
 func (s *spool) waitRoom(want int) int {
 	s.mu.Lock()
-	left := s.max - s.written
+	left, most := s.max-s.written, s.max
 	s.full = left <= 0
 	s.mu.Unlock()
 	if left > 0 {
 		return int(min(left, int64(want)))
+	}
+	if most > 0 { // else the disk has failed
+		close(s.reached)
 	}
 	<-s.hurry
 	return 0

@@ -121,7 +121,7 @@ func TestInputFull(t *testing.T) {
 // TestSpoolFull: at the limit the agent waits and the status says so.
 func TestSpoolFull(t *testing.T) {
 	spec := agent(t, "bytes", "1000000")
-	spec.SpoolMax = 100_000
+	spec.Launch.Limits.Output = 100_000
 	h := start(t, t.TempDir(), spec)
 	var st Status
 	wait.Until(t, "the spool is full", func() bool {
@@ -137,7 +137,7 @@ func TestSpoolFull(t *testing.T) {
 // TestSpoolFullEnded: what found no place is counted, not hidden.
 func TestSpoolFullEnded(t *testing.T) {
 	spec := agent(t, "bytes", "1000000")
-	spec.SpoolMax = 100_000
+	spec.Launch.Limits.Output = 100_000
 	h := start(t, t.TempDir(), spec)
 	wait.Until(t, "the spool is full", func() bool {
 		st, err := h.Status(t.Context())

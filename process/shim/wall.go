@@ -36,7 +36,8 @@ type wall struct {
 	over   chan struct{} // it says no more
 	agent  Process       // zero: the shim's child is the agent
 
-	stop func() // ends the outlet of the view's network, and closes its sockets; nil: there are none
+	segments int    // sandbox.Started has it
+	stop     func() // ends the outlet of the view's network, and closes its sockets; nil: there are none
 }
 
 // intoView makes the folders that a view needs, and changes how the agent is started.
@@ -45,7 +46,7 @@ func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err e
 	if w.view.Report = reportFD; w.view.Dir == "" {
 		w.view.Dir = l.Launch.Dir
 	}
-	w.view.Canaries.Socket = k.record.Socket
+	w.view.Canaries.Socket, w.view.Memory = k.record.Socket, l.Launch.Limits.Memory
 	if argv, err = sandbox.WrapView("fairlead", l.Launch.Argv, w.view); err != nil {
 		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
@@ -81,7 +82,7 @@ func (k *keeper) enter(l *Spec, output *os.File) error {
 	}
 	_ = w.said.SetReadDeadline(time.Time{})
 	k.record.Unheld = started.Unheld
-	w.agent = insideAs(k.living(), started.PID)
+	w.agent, w.segments = insideAs(k.living(), started.PID), started.Segments
 	if err := k.serveNetwork(l); err != nil {
 		k.kill()
 		close(w.over)

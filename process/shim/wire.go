@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
@@ -23,6 +24,8 @@ type order struct {
 	Label   string `json:"label,omitempty"`    // send: the label of the data
 	GraceMS int64  `json:"grace_ms,omitempty"` // end: below 0 means the launch's own
 	Launch  *Spec  `json:"launch,omitempty"`
+
+	Limit session.Limit `json:"limit,omitempty"` // end: the limit of the team that was reached
 
 	EndAt host.BootTime `json:"end_at,omitempty"` // extend: the new deadline
 }

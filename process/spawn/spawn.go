@@ -28,6 +28,8 @@ type Launch struct {
 	// what the process gets of the machine on which it starts; nil: everything. Without Dir it is that of the Launch
 	View *sandbox.View `json:"view,omitempty"`
 
+	Limits Limits `json:"limits,omitzero"`
+
 	// what the process reaches, if its View has a network of its own; nil: nothing
 	Network *Network `json:"network,omitempty"`
 }

@@ -17,6 +17,7 @@ func TestLaunchJSON(t *testing.T) {
 	want := spawn.Launch{
 		Argv: []string{"\xff\xfe", "", "a\x00b", "<é>"}, Dir: "/\xfa", Env: []string{"A=\x80"}, Input: []byte("\xf0\n"), KeepStdin: true,
 		Ports: 2, PortsFor: "w", View: &sandbox.View{Home: "/home/me", Network: &sandbox.Inside{}},
+		Limits: spawn.Limits{Memory: 1, EndAtOutput: true},
 		Network: &spawn.Network{
 			Folder: "/proxy", Agent: "coder", Rules: network.Rules{Hosts: []network.Host{{Name: "example.org"}}},
 			Keys: []wire.Key{{Provider: "anthropic", Value: "secret"}}, Upstream: wire.Upstream{Proxy: "http://proxy.internal:3128"},

@@ -93,7 +93,7 @@ func (c *Controller) prove(ctx context.Context, shown *view.AgentView) map[strin
 	for i := range parts {
 		found[shown.Sessions[i].ID] = answers[i]
 		if answers[i].proof != nil {
-			shown.Sessions[i].Ports = answers[i].proof.Ports
+			shown.Sessions[i].Ports, shown.Sessions[i].Use = answers[i].proof.Ports, view.UseOf(answers[i].proof.Use)
 		}
 		if shown.EvidenceAgeMS == nil {
 			shown.EvidenceAgeMS = parts[i].EvidenceAgeMS

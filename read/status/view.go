@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/read/view"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
 
@@ -138,6 +139,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 		} else if beside, leads := c.cluster.Beside(); leads {
 			open.Waits = waitsFor(beside.Waiting, s.ID)
 		}
+		open.Waits = cmp.Or(c.sessions.Waits(s.ID), open.Waits)
 		shown.Sessions = append(shown.Sessions, open)
 	}
 	if a.Session != nil {
@@ -148,6 +150,8 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 	m := c.agents.Files[a.Name]
 	if m != nil {
 		shown.Description = m.Conf.Description
+		l := sessions.LimitsOf(m.Conf, c.opts.Config.Team.Limits)
+		shown.Limits.MemoryBytes, shown.Limits.Processes, shown.Limits.DiskBytes = l.Memory, l.Processes, l.Disk
 	}
 	if m != nil && !c.readOnly() {
 		shown.FileBehind = m.Writing || c.agents.FileDue(m, a)

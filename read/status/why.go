@@ -354,6 +354,10 @@ func processEvidence(s *team.Session, proofs map[string]proven, add adder) {
 func shimEvidence(proof *sessionhost.Proof, add adder) {
 	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
 		strings.Join(proof.Holds, ", "), proof.Children)
+	if use := view.UseOf(proof.Use); use != nil {
+		add("shim", time.Time{}, true, "its processes use %s and have used %s of processor time", use.Words(),
+			proof.Use.Processor.Round(time.Millisecond))
+	}
 	if proof.LastByteAt.IsZero() {
 		add("shim", proof.StartedAt, true, "it has not written any output yet")
 	} else {
@@ -377,7 +381,7 @@ func sessionsOf(a *team.Agent) []view.PastSession {
 	for _, s := range all {
 		view := view.PastSession{
 			ID: s.ID, Kind: string(s.Kind), OpenedAt: s.OpenedAt, Outcome: string(s.Outcome), Why: s.Why,
-			Bytes: s.Bytes,
+			Bytes: s.Bytes, Limit: string(s.Limit), Use: view.UseOf(s.Use),
 		}
 		if !s.StartedAt.IsZero() {
 			view.StartedAt = &s.StartedAt

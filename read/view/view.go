@@ -1,11 +1,14 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
+	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // TeamView is the team as `fairlead ps --json` and GET /agents show it.
@@ -107,10 +110,41 @@ type SessionView struct {
 	For       team.Purpose  `json:"for" doc:"Its purpose: control, channels, lead, run/RUN/STEP or dispatch/FOLDER/WORK"`
 	Slot      int           `json:"slot" doc:"0, or above for further instances of the agent"`
 	Ports     []int         `json:"ports,omitempty" doc:"TCP ports leased for it, PORT_1 first"`
+	Use       *UseView      `json:"use,omitempty" doc:"What its processes use of their machine; left out if that is not known"`
 	Host      string        `json:"host,omitempty" doc:"The host on which it runs; empty: the leader's machine"`
-	Waits     string        `json:"waits,omitempty" doc:"Why no host takes it yet"`
+	Waits     string        `json:"waits,omitempty" doc:"Why no host takes it yet, or what its machine lacks"`
 	Provider  *ProviderView `json:"provider,omitempty" doc:"Its provider does not answer, as the program says; left out: nothing is said"`
 	Context   int           `json:"context_percent,omitempty" doc:"How full the model's context is, as the program reported last; left out if it reports nothing"`
+}
+
+// UseView is what the processes of a session use of their machine, or have used at its end.
+type UseView struct {
+	MemoryBytes int64 `json:"memory_bytes,omitempty" doc:"Of memory, files in memory included; at its end, the most that was seen"`
+	Processes   int   `json:"processes,omitempty" doc:"Processes with their threads; at its end, the most that was seen"`
+	ProcessorMS int64 `json:"processor_ms,omitempty" doc:"Processor time of all its processes so far"`
+	DiskBytes   int64 `json:"disk_bytes,omitempty" doc:"By how much the folders that it can write have grown; only with a limit"`
+}
+
+// UseOf is the view of what a session uses; nil: nothing is known.
+func UseOf(use session.Use) *UseView {
+	if use == (session.Use{}) {
+		return nil
+	}
+	return &UseView{
+		MemoryBytes: use.MemoryBytes, Processes: use.Processes, ProcessorMS: use.Processor.Milliseconds(), DiskBytes: use.DiskBytes,
+	}
+}
+
+// Words are the figures for people.
+func (u *UseView) Words() string {
+	words := []string{file.Size(u.MemoryBytes)}
+	if u.Processes > 0 {
+		words = append(words, fmt.Sprintf("%d tasks", u.Processes))
+	}
+	if u.DiskBytes > 0 {
+		words = append(words, file.Size(u.DiskBytes)+" written")
+	}
+	return strings.Join(words, ", ")
 }
 
 // ProviderView is what a program says about a provider that does not answer.
@@ -173,6 +207,15 @@ type LimitsView struct {
 	CostPerDayUSD     float64 `json:"cost_per_day_usd" doc:"The agent's own"`
 	TeamTokensPerDay  int64   `json:"team_tokens_per_day" doc:"Of all agents together"`
 	TeamCostPerDayUSD float64 `json:"team_cost_per_day_usd" doc:"Of all agents together"`
+
+	MemoryBytes int64 `json:"memory_bytes,omitempty" doc:"Memory of one session's processes; left out: no limit"`
+	Processes   int   `json:"processes,omitempty" doc:"Processes and threads of one session; left out: no limit"`
+	DiskBytes   int64 `json:"disk_bytes,omitempty" doc:"Growth of the folders that one session can write; left out: no limit"`
+}
+
+// OfProcesses reports whether there is a limit of what a session's processes use.
+func (l LimitsView) OfProcesses() bool {
+	return l.MemoryBytes > 0 || l.Processes > 0 || l.DiskBytes > 0
 }
 
 // The seed's two badges.

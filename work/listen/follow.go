@@ -60,6 +60,9 @@ func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, p
 	}
 	what := team.SessionEnded{Session: s.ID, Exit: exit, AtStart: atStart}
 	verdict := judge(m, s, exit, hearing.stop)
+	if exit.Limit != "" { // whatever its program has said before
+		verdict.outcome, verdict.Outcome = control.Failed, driver.Outcome{Why: sessions.LimitWords(m.Conf, e.opts.Config.Team.Limits, exit)}
+	}
 	what.Outcome, what.Why = verdict.outcome, verdict.Why
 	if e.judgeAgain(ctx, hearing, &what) != nil {
 		return heard, false

@@ -51,6 +51,10 @@ type Options struct {
 	// nil disables the search. sessions.ProcessConflicts is the production implementation.
 	ProcessConflicts func(ctx context.Context, conversation string, argv []string) ([]sessionhost.ProcessConflict, error)
 
+	// Room says why no session may start on this machine now; empty: one may. nil: nothing is looked at. sessions.Room is the
+	// production implementation.
+	Room func() (why string)
+
 	// Look is the evidence about a session that no daemon follows; it changes nothing. nil where a daemon
 	// runs. The error says why the evidence is not known.
 	Look func(ctx context.Context, session string) (sessionhost.Proof, error)

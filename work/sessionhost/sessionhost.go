@@ -98,7 +98,8 @@ type Proof struct {
 	LastByteAt time.Time
 	Bytes      int64
 	Children   int
-	Ports      []int  // TCP ports that are leased for it
+	Ports      []int // TCP ports that are leased for it
+	Use        session.Use
 	Full       string // why no more output is stored; empty if it is
 	Against    string // a contradiction by the system's process table, as text; empty if there is none
 	Stopped    bool   // the process was stopped by a signal

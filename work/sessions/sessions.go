@@ -3,6 +3,7 @@ package sessions
 import (
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/work/outside"
@@ -26,13 +27,16 @@ type Controller struct {
 	procs  map[string]sessionhost.Process // running sessions by id
 	found  chan struct{}                  // closed when a process is added to procs; nil: no goroutine waits for it
 	silent map[string]error               // sessions whose shim does not answer or is not adopted, and why
+	waits  map[string]string              // sessions that wait until their machine has room, and why
+
+	followed time.Time // when the last of them went on
 }
 
 // New makes a controller without slots.
 func New(l *loop.Loop, opts outside.Options) *Controller {
 	return &Controller{
 		loop: l, opts: opts, log: opts.Log, Slots: map[string]*Slot{},
-		orphans: map[string][]sessionhost.Orphan{}, procs: map[string]sessionhost.Process{}, silent: map[string]error{},
+		orphans: map[string][]sessionhost.Orphan{}, procs: map[string]sessionhost.Process{}, silent: map[string]error{}, waits: map[string]string{},
 	}
 }
 

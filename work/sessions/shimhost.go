@@ -234,10 +234,10 @@ func (p *shimProcess) Evidence(ctx context.Context) (sessionhost.Proof, error) {
 		Against: against, Stopped: shim.LifeOf(s.AgentPID, s.StartTime) == shim.Stopped, Ended: s.AgentEnded,
 		ShimPID: s.ShimPID, PID: s.AgentPID, StartedAt: s.StartedAt, LastByteAt: s.LastByteAt,
 		Ports: s.Ports, Bytes: s.SpoolBytes, Children: s.Children, Full: s.SpoolError,
-		Wall: string(s.Wall), Unheld: rowWords(s.Unheld),
+		Wall: string(s.Wall), Unheld: rowWords(s.Unheld), Use: s.Use,
 	}
 	if s.SpoolFull {
-		proof.Full = "the spool is full"
+		proof.Full = "its output has reached its limit (limits.output)"
 	}
 	for _, way := range []struct {
 		name  string

@@ -69,7 +69,9 @@ func HoldsFiles(proof sessionhost.Proof) bool {
 }
 
 // HoldsNetwork reports whether a session's program reaches only the hosts that it may.
-func HoldsNetwork(proof sessionhost.Proof) bool { return !slices.Contains(WallOf(proof).Unheld, sandbox.RowNetwork) }
+func HoldsNetwork(proof sessionhost.Proof) bool {
+	return !slices.Contains(WallOf(proof).Unheld, sandbox.RowNetwork)
+}
 
 func ordered(rows []sandbox.Row) []sandbox.Row {
 	return slices.DeleteFunc(slices.Clone(sandbox.Rows), func(r sandbox.Row) bool { return !slices.Contains(rows, r) })

@@ -4,7 +4,7 @@ import * as api from '../shell/api.js';
 import { concerns, contactWords, wallWords } from './words.js';
 import { OpenPort } from './openport.js';
 import { channelCell } from '../channels/state.js';
-import { clock, money, span, tokens } from '../shell/format.js';
+import { bulk, clock, money, span, tokens } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
 import { answers, head, live, seenUntil } from '../shell/connection.js';
 import { addHistory, applyAgent, loaded, mergeSessions, names, TRAIL_TAIL } from './state.js';
@@ -45,6 +45,10 @@ const Gauge = ({ part, label }) => html`<span class="gauge ${part >= 0.9 ? 'gaug
 /** The leased ports of a session. @param {import('../shell/api.js').OpenSession} s */
 const ports = (s) => (s.ports?.length ? html` <span class="num">port ${s.ports.join(', ')}</span>` : '');
 
+/** What the processes of a session use of their machine. @param {{use: import('../shell/api.js').Use | undefined, most: import('../shell/api.js').Agent['limits']}} props */
+const Uses = ({ use, most }) => use && html`<dd class="sub num">${bulk(use.memory_bytes ?? 0)}${most?.memory_bytes ? ` of ${bulk(most.memory_bytes)}` : ''} memory${use.processes ? `, ${use.processes}${most?.processes ? ` of ${most.processes}` : ''} tasks` : ''}${use.disk_bytes ? `, ${bulk(use.disk_bytes)}${most?.disk_bytes ? ` of ${bulk(most.disk_bytes)}` : ''} written` : ''}</dd>
+  ${most?.memory_bytes ? html`<dd><${Gauge} part=${(use.memory_bytes ?? 0) / most.memory_bytes} label="${Math.round(((use.memory_bytes ?? 0) / most.memory_bytes) * 100)} per cent of the memory limit" /></dd>` : ''}`;
+
 /** @param {{cell: Cell}} props */
 function Figures({ cell: c }) {
   const a = c.agent.value;
@@ -61,6 +65,7 @@ function Figures({ cell: c }) {
       ${a.session ? html`<dd class="num">${a.session.started_at ? span(sessionMs) : 'starting'}${whole > 0 && html`<span class="of"> of ${limit}</span>`}</dd>
         <dd class="sub"><code>${plain(a.session.id, 40)}</code>${a.session.kind === 'cleanup' ? ' cleanup' : ''}${a.session.pid ? html` <span class="num">pid ${a.session.pid}</span>` : ''}${ports(a.session)} <${OnHost} name=${a.session.host} /></dd>
         <dd class="sub"><${WaitsForHost} is=${(/** @type {import('../shell/api.js').WaitingSession} */ w) => w.session === a.session?.id} /></dd>
+        <${Uses} use=${a.session.use} most=${lim} />
         ${a.session.context_percent ? html`<dd class="sub">context ${a.session.context_percent} % used</dd><dd><${Gauge} part=${a.session.context_percent / 100} label="${a.session.context_percent} per cent of the model's context used" /></dd>` : ''}
         ${answers && sessionMax > 0 && html`<dd class="sub">each answer ends after ${limit}</dd>`}
         ${whole > 0 && html`<dd><${Gauge} part=${sessionMs / whole} label="${Math.round((sessionMs / whole) * 100)} per cent of the session limit" /></dd>`}`

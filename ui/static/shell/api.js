@@ -41,7 +41,7 @@ const BASE = '/api/v1';
  * @property {string | null} [retry_at]
  * @property {string} [waiting_behind]
  * @property {{input_tokens?: number, output_tokens?: number, cost_usd?: number} | null} [usage_today]
- * @property {{session?: string, tokens_per_day?: number, cost_per_day_usd?: number, team_tokens_per_day?: number, team_cost_per_day_usd?: number} | null} [limits]
+ * @property {{session?: string, tokens_per_day?: number, cost_per_day_usd?: number, team_tokens_per_day?: number, team_cost_per_day_usd?: number, memory_bytes?: number, processes?: number, disk_bytes?: number} | null} [limits]
  * @property {boolean} [removed]
  * @property {Record<string, string> | null} [turn] by channel: the state in it
  * @property {number} [asks] questions of it that wait for a person
@@ -58,7 +58,8 @@ const BASE = '/api/v1';
  */
 
 /** @typedef {{what: string, source: string, at?: string, age_ms?: number | null, holds: boolean}} Evidence */
-/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[], host?: string, context_percent?: number, provider?: {code: string, why?: string, since?: string}}} OpenSession */
+/** @typedef {{memory_bytes?: number, processes?: number, processor_ms?: number, disk_bytes?: number}} Use */
+/** @typedef {{id: string, pid?: number, started_at: string | null, kind: string, for?: string, phase?: string, ending?: string, slot?: number, ports?: number[], use?: Use, host?: string, context_percent?: number, provider?: {code: string, why?: string, since?: string}}} OpenSession */
 /** @typedef {{id: string, kind: string, opened_at?: string, started_at?: string | null, ended_at?: string | null, outcome?: string, why?: string, bytes?: number}} Session */
 /** @typedef {{agent: Agent, evidence?: Evidence[] | null, verdict?: string, sessions?: Session[] | null, layers?: {name: string, holds: boolean, text: string}[] | null}} Why */
 /** @typedef {{seq: number, time: string, machine: string, entity: string, row: string, from: string, to: string, trigger: string, actor?: {kind: string, id: string}, data?: any}} Change */

@@ -63,6 +63,9 @@ export function moment(ms, now) {
   return new Date(ms).toDateString() === new Date(now).toDateString() ? clock(ms) : `${dayFormat.format(ms)} ${clock(ms)}`;
 }
 
+/** Memory and disk, in the units of fairlead.yaml. @param {number} bytes */
+export const bulk = (bytes) => (bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`);
+
 /** @param {number} bytes */
 export function size(bytes) {
   if (bytes < 1024) return `${bytes} B`;

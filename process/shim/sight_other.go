@@ -1,0 +1,43 @@
+//go:build !linux
+
+package shim
+
+import (
+	"syscall"
+	"time"
+)
+
+const tasksMore = 0
+
+// sight sees nothing of a session's processes here.
+type sight struct{}
+
+type counts struct{ tasks int }
+
+func (k *keeper) newSight() sight { return sight{} }
+
+func (*sight) holdsTasks() bool { return false }
+
+func (g *guard) confine(*keeper) {}
+
+func (*sight) processes() counts { return counts{} }
+
+func (*sight) mayExceed(counts, int64, time.Time) bool { return false }
+
+func (*sight) about(counts) int64 { return 0 }
+
+func (*sight) memory(counts, time.Time) int64 { return 0 }
+
+func (*sight) deleted() int64 { return 0 }
+
+func childrenUsed() (largest int64, processor time.Duration) {
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used) != nil {
+		return 0, 0
+	}
+	return used.Maxrss, time.Duration(used.Utime.Nano() + used.Stime.Nano()) // bytes on macOS
+}
+
+func changedAt(st *syscall.Stat_t) time.Time { return time.Unix(st.Ctimespec.Sec, st.Ctimespec.Nsec) }
+
+func asVictims(start func()) { start() }
