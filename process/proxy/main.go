@@ -25,6 +25,7 @@ const (
 // Intercept runs the proxy, and does not return, if this process was started as one.
 func Intercept() {
 	if len(os.Args) == 3 && os.Args[1] == wire.Word {
+		wire.Serving.Store(true)
 		os.Exit(Main(os.Args[2]))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // ProxyFolder is the folder of the proxy below a state folder, which is .fairlead or that of a host.
@@ -21,7 +21,7 @@ func ProxyFolder(state string) string { return filepath.Join(state, "proxy") }
 
 // inNetwork gives a launch in a view what it reaches: a network of its own, in which a proxy answers. The keys that the proxy can send
 // instead of the program are taken out of the program's environment.
-func inNetwork(launch spawn.Launch, box seam.Confinement, folder string) spawn.Launch {
+func inNetwork(launch spawn.Launch, box sessionhost.Confinement, folder string) spawn.Launch {
 	env := map[string]string{}
 	for _, kv := range launch.Env {
 		name, value, _ := strings.Cut(kv, "=")

@@ -11,11 +11,11 @@ import (
 	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // entered is a launch in a view with a network.
-func entered(t *testing.T, box seam.Confinement, argv []string, env ...string) spawn.Launch {
+func entered(t *testing.T, box sessionhost.Confinement, argv []string, env ...string) spawn.Launch {
 	t.Helper()
 	return inNetwork(spawn.Launch{Argv: argv, Env: env, View: &sandbox.View{By: sandbox.ByNamespaces}}, box, "/state/proxy")
 }
@@ -93,7 +93,7 @@ func TestKeyGoesToTheProxy(t *testing.T) {
 			if len(c.command) > 1 {
 				argv = slices.Concat([]string{"/bin/program"}, c.command[1:], []string{"exec"})
 			}
-			box := seam.Confinement{Agent: "coder", Driver: c.driver, Command: c.command, Network: network.Default()}
+			box := sessionhost.Confinement{Agent: "coder", Driver: c.driver, Command: c.command, Network: network.Default()}
 			got := entered(t, box, argv, append(c.env, "PATH=/bin")...)
 			want := c.argv
 			if want == nil {
@@ -129,7 +129,7 @@ func TestKeyStays(t *testing.T) {
 		"a provider that it is not led to": {[]string{"qwen"}, []string{"DASHSCOPE_API_KEY=k"}},
 		"variables of others":              {[]string{"claude"}, []string{"OPENAI_API_KEY=k", "AWS_SECRET_ACCESS_KEY=s"}},
 	} {
-		box := seam.Confinement{Driver: "acp", Command: c.command, Network: network.Default()}
+		box := sessionhost.Confinement{Driver: "acp", Command: c.command, Network: network.Default()}
 		got := entered(t, box, []string{"/bin/program"}, c.env...)
 		for _, kv := range c.env {
 			if !slices.Contains(got.Env, kv) {
@@ -149,7 +149,7 @@ func TestNetworkOfSession(t *testing.T) {
 	if err := os.WriteFile(authorities, []byte("a certificate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	box := seam.Confinement{
+	box := sessionhost.Confinement{
 		Agent: "coder", Driver: "claude", Local: []int{5432},
 		Network: parsed(t, "model", "registry.office:5000", "localhost:11434", "example.org"),
 	}
@@ -188,7 +188,7 @@ func TestNetworkOfSession(t *testing.T) {
 	if strings.Contains(strings.Join(got.Env, " "), "secret") {
 		t.Errorf("the password of the proxy is in %q", got.Env)
 	}
-	if none := entered(t, seam.Confinement{Network: parsed(t, "none")}, []string{"claude"}).Network.Rules; !none.None {
+	if none := entered(t, sessionhost.Confinement{Network: parsed(t, "none")}, []string{"claude"}).Network.Rules; !none.None {
 		t.Errorf("none: %+v", none)
 	}
 }
