@@ -166,21 +166,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 
-	// A server that listens at ::1 alone is reached, too.
-	if probe, err := net.Listen("tcp", "[::1]:0"); err == nil {
-		probe.Close()
-		six := opened(t, daemon, seen, 30, inner(t, "[::1]:0"))
-		if status, body, _ := get(browser, "http://"+six.Opened.Address+"/?fairlead="+six.Opened.Secret); status != http.StatusOK {
-			t.Errorf("at ::1: %d %s", status, body)
-		}
-	}
-
-	// A port at which nothing answers is said, and WebSockets are carried.
-	empty := opened(t, daemon, seen, 20, 1)
-	if status, body, _ := get(browser, "http://"+empty.Opened.Address+"/?fairlead="+empty.Opened.Secret); status != http.StatusBadGateway ||
-		!strings.Contains(body, "nothing answers at port 1 of coder") {
-		t.Errorf("%d %s", status, body)
-	}
+	// WebSockets are carried.
 	c, err := net.Dial("tcp", m.Opened.Address)
 	if err != nil {
 		t.Fatal(err)
@@ -213,6 +199,34 @@ func TestOpen(t *testing.T) {
 		}
 		return err != nil
 	})
+}
+
+// A server that listens at ::1 alone is reached, too, and a port at which nothing answers is said.
+func TestOpenServers(t *testing.T) {
+	r := newRig(t, network.Rules{}, withMaker(t))
+	daemon, seen := r.watch()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Transport: transport, Jar: jar}
+	get := func(id, port int) (int, string) {
+		t.Helper()
+		m := opened(t, daemon, seen, id, port)
+		status, body, _ := fetch(t, browser, "http://"+m.Opened.Address+"/?fairlead="+m.Opened.Secret)
+		return status, body
+	}
+	if probe, err := net.Listen("tcp", "[::1]:0"); err == nil {
+		probe.Close()
+		if status, body := get(1, inner(t, "[::1]:0")); status != http.StatusOK {
+			t.Errorf("at ::1: %d %s", status, body)
+		}
+	}
+	if status, body := get(2, 1); status != http.StatusBadGateway || !strings.Contains(body, "nothing answers at port 1 of coder") {
+		t.Errorf("%d %s", status, body)
+	}
 }
 
 // The ports of a session are carried to the same numbers outside. One that is taken is said.
