@@ -206,8 +206,8 @@ func freeAddress() string {
 	}
 	for n := range portsTried {
 		at := net.JoinHostPort(host, strconv.Itoa(port+n))
-		if door, err := net.Listen("tcp", at); err == nil {
-			_ = door.Close() // nothing was sent over it
+		if listener, err := net.Listen("tcp", at); err == nil {
+			_ = listener.Close() // nothing was sent over it
 			return at
 		}
 	}

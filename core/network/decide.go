@@ -76,7 +76,7 @@ func wants(name string, port int) (wanted, string) {
 		return oddName, name
 	case plain:
 	}
-	if isWeb(port) {
+	if IsWeb(port) {
 		return publicWeb, name
 	}
 	return publicPort, name

@@ -35,9 +35,10 @@ const (
 )
 
 // Reserved reports whether a port of a session's loopback is the proxy's, so that no other service can be there.
-func Reserved(port int) bool { return isWeb(port) || port == ProxyPort || port == NamesPort }
+func Reserved(port int) bool { return IsWeb(port) || port == ProxyPort || port == NamesPort }
 
-func isWeb(port int) bool { return slices.Contains(webPorts[:], port) }
+// IsWeb reports whether a port is one of the web, which a host without a port has.
+func IsWeb(port int) bool { return slices.Contains(webPorts[:], port) }
 
 // String is the host as people write it.
 func (h Host) String() string {
@@ -153,7 +154,7 @@ func (h Host) pattern() bool { return strings.HasPrefix(h.Name, "*.") }
 
 // covers reports whether the host is the one that has a name, or a pattern of it. name is in small letters, an address in its usual form.
 func (h Host) covers(name string, port int) bool {
-	if h.Port != port && (h.Port != 0 || !isWeb(port)) {
+	if h.Port != port && (h.Port != 0 || !IsWeb(port)) {
 		return false
 	}
 	if h.pattern() {

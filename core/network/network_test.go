@@ -311,7 +311,7 @@ func FuzzDecide(f *testing.F) {
 		if v.Answer != Allowed {
 			return
 		}
-		if !v.Host.Named && (spelling(strings.ToLower(name)) != plain || !isWeb(port) && v.Host.Port != port) {
+		if !v.Host.Named && (spelling(strings.ToLower(name)) != plain || !IsWeb(port) && v.Host.Port != port) {
 			t.Fatalf("%q allows %q at %d by %v", host, name, port, v.Host)
 		}
 		addr, ok := netip.AddrFromSlice(raw)

@@ -128,7 +128,7 @@ func TestKeyBase(t *testing.T) {
 	if answer, body := r.ask("GET /anthropic/v1/models HTTP/1.1\r\nHost: 127.0.0.1:61080\r\n\r\n"); body != "gateway.lan:8443/team/v1/models "+realKey {
 		t.Errorf("%d %s", answer.StatusCode, body)
 	}
-	r.server.session("coder-1").setRules(public("example.org"))
+	r.server.session("coder-1").setRules(public("example.org"), false)
 	if answer, body := r.ask("GET /anthropic/v1/models HTTP/1.1\r\nHost: 127.0.0.1:61080\r\n\r\n"); answer.StatusCode != http.StatusForbidden {
 		t.Errorf("without the host in the rules: %d %s", answer.StatusCode, body)
 	}

@@ -454,6 +454,42 @@ func TestNewRules(t *testing.T) {
 	if _, err := io.WriteString(stays, "x"); err != nil {
 		t.Error(err)
 	}
+
+	// With Keep the connection that is open goes on, and the next one is refused. A watcher that comes hears with which rules the session
+	// was started.
+	if err := daemon.Send(wire.Message{Rules: &wire.Rules{Session: "coder-1", Rules: public("new.org"), Keep: true}}); err != nil {
+		t.Fatal(err)
+	}
+	<-r.rules
+	if _, status, _ := r.connect("other.org:443"); status != http.StatusForbidden {
+		t.Errorf("the host that is no longer allowed: %d", status)
+	}
+	one.mu.Lock()
+	kept := len(one.streams)
+	one.mu.Unlock()
+	if kept != open {
+		t.Errorf("of %d connections %d are open", open, kept)
+	}
+	again := r.call(wire.RoleWatcher)
+	if m, _, err := again.Receive(); err != nil || m.Registered == nil || len(m.Registered.Rules.Hosts) != 2 ||
+		m.Registered.Rules.Hosts[0].Name != "example.org" {
+		t.Errorf("a new watcher hears %+v, %v", m.Registered, err)
+	}
+}
+
+// The rules that a daemon has set come back with the session after the end of a proxy.
+func TestRulesSetBefore(t *testing.T) {
+	set := public("new.org")
+	r := newRig(t, public("example.org"), func(reg *wire.Register, _ *[]*os.File) { reg.Set = &set })
+	r.world.name("new.org", publicAddr)
+	r.world.name("example.org", publicAddr)
+	r.serveTLS("example.org", publicAddr+":443")
+	if _, status, words := r.connect("new.org:443"); status != http.StatusOK {
+		t.Errorf("the host that was allowed meanwhile: %d %s", status, words)
+	}
+	if _, status, _ := r.connect("example.org:443"); status != http.StatusForbidden {
+		t.Errorf("the host that was allowed at the start: %d", status)
+	}
 }
 
 // When the shim's connection ends, so do all connections of the session, and nothing is accepted any more.

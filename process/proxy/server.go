@@ -189,7 +189,7 @@ func (s *server) attend(c *wire.Conn, inside *shim.RunsInside) error {
 		before.close() // its shim has lost that connection
 	}
 	s.log.print("session %s", one.name)
-	registered := wire.Message{Registered: &wire.Registered{Session: one.name, Agent: one.agent, Notes: notes}}
+	registered := wire.Message{Registered: &wire.Registered{Session: one.name, Agent: one.agent, Rules: one.first, Notes: notes}}
 	err = c.Send(registered)
 	s.tell(registered)
 	for err == nil { // nothing more is expected: it waits for the end
@@ -223,7 +223,7 @@ func (s *server) watch(c *wire.Conn) error {
 	s.mu.Unlock()
 	defer s.forget(c)
 	for _, one := range sessions {
-		if err := c.Send(wire.Message{Registered: &wire.Registered{Session: one.name, Agent: one.agent}}); err != nil {
+		if err := c.Send(wire.Message{Registered: &wire.Registered{Session: one.name, Agent: one.agent, Rules: one.first}}); err != nil {
 			return nil //nolint:nilerr // it has gone
 		}
 	}
@@ -237,7 +237,7 @@ func (s *server) watch(c *wire.Conn) error {
 		switch {
 		case m.Rules != nil:
 			if one := s.session(m.Rules.Session); one != nil {
-				one.setRules(m.Rules.Rules)
+				one.setRules(m.Rules.Rules, m.Rules.Keep)
 			}
 		case m.Open != nil:
 			opened, err := s.open(*m.Open)

@@ -42,6 +42,7 @@ type session struct {
 	web         *http.Server      // requests of plain HTTP, and CONNECT
 
 	mu       sync.Mutex
+	first    network.Rules // with which it was started
 	rules    network.Rules
 	streams  map[*stream]struct{}
 	closers  map[io.Closer]struct{}
@@ -66,8 +67,11 @@ func (s *server) newSession(c *wire.Conn, r *wire.Register, files []*os.File) (o
 		return nil, nil, fmt.Errorf("%d ports and %d keys; at most %d and %d", len(r.Ports), len(r.Keys), portsMax, keysMax)
 	}
 	one = &session{
-		server: s, name: r.Session, agent: r.Agent, rules: r.Rules, names: newNames(), keys: map[string]*keyed{},
+		server: s, name: r.Session, agent: r.Agent, first: r.Rules, rules: r.Rules, names: newNames(), keys: map[string]*keyed{},
 		streams: map[*stream]struct{}{}, closers: map[io.Closer]struct{}{}, openings: map[int]*opening{},
+	}
+	if r.Set != nil {
+		one.rules = *r.Set
 	}
 	one.ctx, one.cancel = context.WithCancel(context.Background())
 	defer func(made *session) {
@@ -206,13 +210,14 @@ func (s *session) close() {
 	}
 }
 
-// setRules replaces the rules. Connections that they do not allow are closed, and the shim gets them for the next proxy.
-func (s *session) setRules(r network.Rules) {
+// setRules replaces the rules, and the shim gets them for the next proxy. Connections that they do not allow are closed, unless keep says
+// that they go on.
+func (s *session) setRules(r network.Rules, keep bool) {
 	s.mu.Lock()
 	s.rules = r
 	var over []*stream
 	for st := range s.streams {
-		if !st.allowed(r) {
+		if !keep && !st.allowed(r) {
 			over = append(over, st)
 			delete(s.streams, st)
 		}

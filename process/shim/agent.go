@@ -9,13 +9,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // program finds the file to execute, like a shell in the agent's folder with the agent's own PATH.
 func program(l *Spec) (string, error) {
 	dir, name := l.Launch.Dir, l.Launch.Argv[0]
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
-		return "", &CannotStart{Why: fmt.Sprintf("the working directory %s does not exist", dir)}
+		return "", &spawn.CannotStart{Why: fmt.Sprintf("the working directory %s does not exist", dir)}
 	}
 	if strings.Contains(name, "/") {
 		path := name
@@ -23,7 +25,7 @@ func program(l *Spec) (string, error) {
 			path = filepath.Join(dir, path)
 		}
 		if why := notExecutable(path); why != "" {
-			return "", &CannotStart{Why: fmt.Sprintf("%s %s", path, why)}
+			return "", &spawn.CannotStart{Why: fmt.Sprintf("%s %s", path, why)}
 		}
 		return path, nil
 	}
@@ -47,7 +49,7 @@ func program(l *Spec) (string, error) {
 			found = fmt.Sprintf("; %s %s", path, why)
 		}
 	}
-	return "", &CannotStart{Why: fmt.Sprintf("no program %q in the agent's PATH (%s)%s; install it, or give its whole path", name, search,
+	return "", &spawn.CannotStart{Why: fmt.Sprintf("no program %q in the agent's PATH (%s)%s; install it, or give its whole path", name, search,
 		found)}
 }
 
@@ -111,9 +113,9 @@ func (k *keeper) fork(path string, l *Spec) error {
 			return fmt.Errorf("start the agent: %w; the machine is short of processes or memory, try again", err)
 		}
 		if k.wall != nil {
-			return &CannotStart{Why: fmt.Sprintf("make its view of the machine: %v; `fairlead doctor` says why", err)}
+			return &spawn.CannotStart{Why: fmt.Sprintf("make its view of the machine: %v; `fairlead doctor` says why", err)}
 		}
-		return &CannotStart{Why: fmt.Sprintf("%s: %v", path, err)}
+		return &spawn.CannotStart{Why: fmt.Sprintf("%s: %v", path, err)}
 	}
 	agent, _ := readProcess(pid) // it exists, at worst as a zombie, because wait was not called yet
 	k.record.Step, k.record.AgentPID, k.record.AgentStart = stepStarted, pid, agent.Start

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/process/proxy/outlet"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 const (
@@ -46,10 +47,10 @@ func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err e
 	}
 	w.view.Canaries.Socket = k.record.Socket
 	if argv, err = sandbox.WrapView("fairlead", l.Launch.Argv, w.view); err != nil {
-		return nil, &CannotStart{Why: err.Error()}
+		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
 	if w.points, err = sandbox.MakePoints(filepath.Dir(k.folder), w.view); err != nil {
-		return nil, &CannotStart{Why: err.Error()}
+		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
 	k.wall = w
 	k.crash("points")
@@ -76,7 +77,7 @@ func (k *keeper) enter(l *Spec, output *os.File) error {
 		if err != nil {
 			why = fmt.Sprintf("its view was not made within %v: %v %s", viewPatience, err, lastWords(output))
 		}
-		return &CannotStart{Why: strings.TrimSpace(why)}
+		return &spawn.CannotStart{Why: strings.TrimSpace(why)}
 	}
 	_ = w.said.SetReadDeadline(time.Time{})
 	k.record.Unheld = started.Unheld
@@ -115,7 +116,7 @@ func (k *keeper) serveNetwork(l *Spec) error {
 	to := l.Launch.Network
 	switch {
 	case err != nil:
-		return &CannotStart{Why: err.Error()}
+		return &spawn.CannotStart{Why: err.Error()}
 	case to == nil || !w.starts():
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 // Host runs sessions. The production implementation puts a shim beside each agent; a simulator
 // plays sessions in process.
 type Host interface {
-	// Start starts a session's process at most once. The error is *AlreadyStarted if the session
-	// was started before, and *CannotStart if the command cannot be executed.
+	// Start starts a session's process at most once. The error is *spawn.AlreadyStarted if the session
+	// was started before, and *spawn.CannotStart if the command cannot be executed.
 	Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (Process, error)
 
 	// Adopt finds the outcome of a session that may have been started. The process is nil if
@@ -109,11 +109,6 @@ type Proof struct {
 	Observed   bool     // found without a daemon: the ids and Against are known, the rest is not
 }
 
-// AlreadyStarted refuses a second start of a session.
-type AlreadyStarted struct{ Session string }
-
-func (a *AlreadyStarted) Error() string { return "session " + a.Session + " was started before" }
-
 // Fenced means that a daemon that started later has taken over the sessions. The daemon that
 // receives it must not control any session any more.
 type Fenced struct {
@@ -132,11 +127,6 @@ type NotAdopted struct {
 }
 
 func (n *NotAdopted) Error() string { return n.Why }
-
-// CannotStart means that the command could not be executed, and why.
-type CannotStart struct{ Why string }
-
-func (c *CannotStart) Error() string { return c.Why }
 
 // InputWriter is a Process whose input is labeled, so that nothing is written twice: after a crash
 // the label of the last input is compared with the journal.

@@ -36,7 +36,7 @@ func Of(session string, view sandbox.View, to *spawn.Network, sockets []*os.File
 // Outlet is what a proxy needs to serve a session.
 type Outlet struct {
 	Folder   string        // of the proxy
-	Register wire.Register // its Rules change when a daemon replaces them
+	Register wire.Register // its Set changes when a daemon replaces the rules
 	Sockets  []*os.File    // in the order of Register.Sockets; the caller closes them after Keep
 	Options  wire.Options
 
@@ -91,7 +91,7 @@ func (o *Outlet) serve(ctx context.Context) (served bool, err error) {
 				o.say(note)
 			}
 		case m.Rules != nil:
-			o.Register.Rules = m.Rules.Rules
+			o.Register.Set = &m.Rules.Rules
 		}
 	}
 }

@@ -57,13 +57,16 @@ type Hello struct {
 
 // Register makes a session known. Its sockets come with it, in the order of Sockets.
 type Register struct {
-	Session  string        `json:"session"`
-	Agent    string        `json:"agent"`
-	Rules    network.Rules `json:"rules"`
-	Keys     []Key         `json:"keys,omitempty"`
-	Upstream Upstream      `json:"upstream,omitzero"`
-	Ports    []int         `json:"ports,omitempty"` // of the session, carried to the same numbers on loopback outside
-	Sockets  []Socket      `json:"sockets"`
+	Session string        `json:"session"`
+	Agent   string        `json:"agent"`
+	Rules   network.Rules `json:"rules"` // with which it was started
+
+	Set *network.Rules `json:"set,omitempty"` // those that a daemon has set since; nil: none has
+
+	Keys     []Key    `json:"keys,omitempty"`
+	Upstream Upstream `json:"upstream,omitzero"`
+	Ports    []int    `json:"ports,omitempty"` // of the session, carried to the same numbers on loopback outside
+	Sockets  []Socket `json:"sockets"`
 }
 
 // Key is a key that the proxy sends instead of the session. It is in the memory of the shim and of the proxy only.
@@ -104,12 +107,15 @@ type Registered struct {
 	Session string   `json:"session"`
 	Agent   string   `json:"agent"`
 	Notes   []string `json:"notes,omitempty"` // what could not be done, for people
+
+	Rules network.Rules `json:"rules"` // of Register
 }
 
 // Rules replaces the rules of a session. New connections follow them at once.
 type Rules struct {
 	Session string        `json:"session"`
 	Rules   network.Rules `json:"rules"`
+	Keep    bool          `json:"keep,omitempty"` // open connections go on, also to hosts that are no longer allowed
 }
 
 // Verdict is what happened to connections.

@@ -83,7 +83,7 @@ func Connect(ctx context.Context, folder string, role Role, o Options) (*Conn, e
 	ctx, cancel := context.WithTimeoutCause(ctx, connectPatience, errors.New("no proxy answered within 10 s"))
 	defer cancel()
 	for {
-		c, connecting := dial(folder, role)
+		c, connecting := Find(folder, role)
 		if connecting == nil || errors.As(connecting, new(*Refused)) {
 			return c, connecting
 		}
@@ -130,8 +130,8 @@ func SocketPath(folder string) (string, error) {
 	return "", fmt.Errorf("no runtime folder for the proxy's socket: %w", errors.Join(faults...))
 }
 
-// dial connects to a proxy that runs. A *Refused is its answer.
-func dial(folder string, role Role) (*Conn, error) {
+// Find connects to the proxy of a folder if one runs. The folder is that of Folder. A *Refused is its answer.
+func Find(folder string, role Role) (*Conn, error) {
 	var faults []error
 	for _, dir := range runtimedir.Dirs() {
 		s, err := connect(filepath.Join(dir, socketName(folder)))

@@ -49,7 +49,7 @@ func (r *reading) places(in input) []place {
 			all[i].tree = r.call.Tool != "LS"
 		}
 		for _, key := range []string{"pattern", "glob", "include"} {
-			if p, ok := in.text(key); ok && (key != "pattern" || r.call.Tool == "Glob") && leadsElsewhere(p) {
+			if p, ok := in.text(key); ok && (key != "pattern" || r.call.Tool == "Glob") && leavesFolder(p) {
 				all = append(all, place{given: p, fault: "the pattern leads elsewhere"})
 			}
 		}
@@ -119,8 +119,8 @@ func namedWithin(value json.RawMessage, listed bool, depth int) (paths []string,
 // plainBraces are alternatives that cannot put together an absolute path, or the name of the folder above.
 var plainBraces = regexp.MustCompile(`\{[\w*?][\w*?.-]*(,[\w*?][\w*?.-]*)*\}`)
 
-// leadsElsewhere reports whether a glob may match outside the folder that it is relative to.
-func leadsElsewhere(pattern string) bool {
+// leavesFolder reports whether a glob may match outside the folder that it is relative to.
+func leavesFolder(pattern string) bool {
 	rest := plainBraces.ReplaceAllLiteralString(pattern, "x")
 	return path.IsAbs(rest) || strings.HasPrefix(rest, "~") || strings.ContainsAny(rest, "{}()\\$") ||
 		slices.Contains(strings.Split(rest, "/"), "..")

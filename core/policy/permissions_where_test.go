@@ -9,7 +9,7 @@ import (
 )
 
 // A workspace may be anywhere, also below a folder that governs another program.
-func TestRulebookBelowAGovernor(t *testing.T) {
+func TestPermissionsBelowAGovernor(t *testing.T) {
 	scene := policytest.At(t.TempDir() + "/.codex/worktrees")
 	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
 	for path, want := range map[string]string{`notes.md`: "allow", `.codex/config.toml`: ""} {

@@ -12,8 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/policytest"
 )
 
-// rulebookCase is one line of rulebook.txt. The file's head explains the format.
-type rulebookCase struct {
+// permissionCase is one line of permissions.txt. The file's head explains the format.
+type permissionCase struct {
 	line        int
 	text        string
 	attempt     bool
@@ -23,14 +23,14 @@ type rulebookCase struct {
 	call        policytest.Case
 }
 
-func rulebookCases(t testing.TB) []rulebookCase {
+func permissionCases(t testing.TB) []permissionCase {
 	t.Helper()
-	text, err := os.ReadFile("testdata/rulebook.txt")
+	text, err := os.ReadFile("testdata/permissions.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []rulebookCase
-	var holds rulebookCase
+	var all []permissionCase
+	var holds permissionCase
 	for i, line := range strings.Split(string(text), "\n") {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
@@ -39,7 +39,7 @@ func rulebookCases(t testing.TB) []rulebookCase {
 			verb, rest, _ := strings.Cut(words, " ")
 			switch verb {
 			case "none":
-				holds = rulebookCase{}
+				holds = permissionCase{}
 			case "allow":
 				holds.allow = append(holds.allow[:len(holds.allow):len(holds.allow)], rest)
 			case "deny":
@@ -47,7 +47,7 @@ func rulebookCases(t testing.TB) []rulebookCase {
 			case "paths":
 				holds.paths = strings.Fields(rest)
 			default:
-				t.Fatalf("rulebook.txt:%d: no such line: %s", i+1, line)
+				t.Fatalf("permissions.txt:%d: no such line: %s", i+1, line)
 			}
 			continue
 		}
@@ -57,7 +57,7 @@ func rulebookCases(t testing.TB) []rulebookCase {
 		c.attempt = attempt
 		fields := strings.SplitN(rest, " ", 3)
 		if len(fields) < 3 {
-			t.Fatalf("rulebook.txt:%d: not [!] VERDICT TOOL ARGUMENT: %s", i+1, line)
+			t.Fatalf("permissions.txt:%d: not [!] VERDICT TOOL ARGUMENT: %s", i+1, line)
 		}
 		c.verdict = fields[0]
 		c.call = policytest.Case{Tool: fields[1], Arg: strings.ReplaceAll(fields[2], "⏎", "\n")}
@@ -67,31 +67,31 @@ func rulebookCases(t testing.TB) []rulebookCase {
 }
 
 // input returns the call's arguments; text that begins with a bracket is used as it is.
-func (c rulebookCase) input(s policytest.Scene) json.RawMessage {
+func (c permissionCase) input(s policytest.Scene) json.RawMessage {
 	if strings.HasPrefix(c.call.Arg, `{"`) || c.call.Arg == "{}" {
 		return json.RawMessage(s.Expand(c.call.Arg))
 	}
 	return c.call.Input(s)
 }
 
-func (c rulebookCase) call1(s policytest.Scene) policy.Call {
+func (c permissionCase) call1(s policytest.Scene) policy.Call {
 	return policy.Call{Tool: c.call.Tool, Input: c.input(s), Dir: s.Repo}
 }
 
-func (c rulebookCase) patterns(t testing.TB, s policytest.Scene, texts []string) []policy.Pattern {
+func (c permissionCase) patterns(t testing.TB, s policytest.Scene, texts []string) []policy.Pattern {
 	t.Helper()
 	all := make([]policy.Pattern, 0, len(texts))
 	for _, text := range texts {
 		p, err := policy.ParsePattern(s.Expand(text))
 		if err != nil {
-			t.Fatalf("rulebook.txt:%d: %v", c.line, err)
+			t.Fatalf("permissions.txt:%d: %v", c.line, err)
 		}
 		all = append(all, p)
 	}
 	return all
 }
 
-func (c rulebookCase) expanded(s policytest.Scene) []string {
+func (c permissionCase) expanded(s policytest.Scene) []string {
 	all := make([]string, 0, len(c.paths))
 	for _, p := range c.paths {
 		all = append(all, s.Expand(p))
@@ -105,8 +105,8 @@ func workspaceOf(s policytest.Scene) policy.Where {
 }
 
 // Every line of the table (X10).
-func TestRulebook(t *testing.T) {
-	cases := rulebookCases(t)
+func TestPermissions(t *testing.T) {
+	cases := permissionCases(t)
 	attempts := 0
 	for _, c := range cases {
 		if c.attempt {
@@ -119,7 +119,7 @@ func TestRulebook(t *testing.T) {
 	t.Logf("%d calls, %d of them attempts", len(cases), attempts)
 	scene := policytest.Build(t)
 	for _, c := range cases {
-		book := policy.Book{Allow: c.patterns(t, scene, c.allow), Deny: c.patterns(t, scene, c.deny)}
+		book := policy.Permissions{Allow: c.patterns(t, scene, c.allow), Deny: c.patterns(t, scene, c.deny)}
 		verdict, rule, doubt := book.Answer(c.call1(scene), c.expanded(scene), workspaceOf(scene), dispatchfolder.Disk{})
 		got := verdict
 		switch {
@@ -130,16 +130,16 @@ func TestRulebook(t *testing.T) {
 		case strings.HasPrefix(rule, "X10: "):
 			got = "X10"
 		case !strings.HasPrefix(rule, verdict+" "):
-			t.Errorf("rulebook.txt:%d: %s: the verdict %q by the rule %q", c.line, c.text, verdict, rule)
+			t.Errorf("permissions.txt:%d: %s: the verdict %q by the rule %q", c.line, c.text, verdict, rule)
 		}
 		if got != c.verdict {
-			t.Errorf("rulebook.txt:%d: %s\n\tis %s (%s); allow %q, deny %q", c.line, c.text, got, rule, c.allow, c.deny)
+			t.Errorf("permissions.txt:%d: %s\n\tis %s (%s); allow %q, deny %q", c.line, c.text, got, rule, c.allow, c.deny)
 		}
 	}
 }
 
 // Input that is made to take long is answered in a limited time, because a person waits.
-func TestRulebookIsNotKeptBusy(t *testing.T) {
+func TestPermissionsIsNotKeptBusy(t *testing.T) {
 	scene := policytest.Build(t)
 	deny := patterns(t, "Bash(rm *)", "Bash(*x*y*z*)", "Bash(git push*)", "Read(.env)", "Write(**/secret/*)")
 	for _, command := range []string{
@@ -179,11 +179,11 @@ func TestRestOfALongLineIsDoubtful(t *testing.T) {
 		}
 		call := policy.Call{Tool: "Bash", Input: raw, Dir: scene.Repo}
 		for _, allowed := range []string{"*", "Bash(*)", "Bash(ls)"} {
-			book := policy.Book{Allow: patterns(t, allowed), Deny: patterns(t, "Bash(rm *)")}
+			book := policy.Permissions{Allow: patterns(t, allowed), Deny: patterns(t, "Bash(rm *)")}
 			if verdict, rule, _ := book.Answer(call, nil, workspaceOf(scene), dispatchfolder.Disk{}); verdict == "allow" {
 				t.Errorf("%.20q… is allowed by %q", command, rule)
 			}
-			book = policy.Book{Allow: book.Allow, Bounds: policy.Rules{CannotExecute: []string{"rm"}}}
+			book = policy.Permissions{Allow: book.Allow, Bounds: policy.Rules{CannotExecute: []string{"rm"}}}
 			if verdict, rule, _ := book.Answer(call, nil, workspaceOf(scene), dispatchfolder.Disk{}); verdict == "allow" {
 				t.Errorf("with bounds, %.20q… is allowed by %q", command, rule)
 			}
@@ -217,7 +217,7 @@ func TestUnread(t *testing.T) {
 		{call: policy.Call{Tool: "think", Unread: []string{"tool"}, Input: []byte(`{"x":1}`)}, want: "allow"},
 		{call: policy.Call{Tool: "think", Unread: []string{"tool"}, Input: []byte(`{"x":1}`)}, deny: "mcp__docs__*", doubt: true},
 	} {
-		book := policy.Book{Allow: patterns(t, "*")}
+		book := policy.Permissions{Allow: patterns(t, "*")}
 		if tt.deny != "" {
 			book.Deny = patterns(t, tt.deny)
 		}

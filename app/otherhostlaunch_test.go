@@ -25,9 +25,9 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
-// TestStepElsewhere prepares a step of a run for another host. The launch has no value of this machine's environment,
+// TestStepForOtherHost prepares a step of a run for another host. The launch has no value of this machine's environment,
 // also none of --env, and this machine's programs are not looked for.
-func TestStepElsewhere(t *testing.T) {
+func TestStepForOtherHost(t *testing.T) {
 	const canary = "a value of the leader"
 	for _, name := range []string{"LEADER_SECRET", "ANTHROPIC_API_KEY", "LC_TELEPHONE"} {
 		t.Setenv(name, canary)
@@ -40,10 +40,10 @@ func TestStepElsewhere(t *testing.T) {
 	prepared := make(chan spawn.Launch, 1)
 	w.host = func(h seam.Host) seam.Host { return capturingHost{h, prepared} }
 	w.opened = func() {
-		if err := w.engine.Loop.Notify(loop.Request{Events: []team.Event{
+		if err := w.engine.Loop.Notify(loop.Request{Derive: loop.Report(
 			*loop.EventBy(human, "", host.Join{Name: "b", Boot: "boot", Capacity: 1, Invited: true}),
 			*loop.EventBy(human, "ada", team.PlaceAsked{Session: "ada-1"}),
-		}}); err != nil {
+		)}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -77,19 +77,19 @@ func (h capturingHost) Start(_ context.Context, _ string, _ uint64, launch spawn
 	case h.launches <- launch:
 	default: // a later attempt
 	}
-	return nil, &seam.CannotStart{Why: "this test starts nothing"}
+	return nil, &spawn.CannotStart{Why: "this test starts nothing"}
 }
 
-// TestToolsElsewhere checks that a session on another host is offered the command for the team's tools, and no
+// TestToolsForOtherHost checks that a session on another host is offered the command for the team's tools, and no
 // address of this machine.
-func TestToolsElsewhere(t *testing.T) {
+func TestToolsForOtherHost(t *testing.T) {
 	t.Parallel()
 	offer := driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "t", Stdio: []string{"/bin/fairlead", "mcp"}}
 	c := sessions.New(nil,
 		seam.Options{Cluster: &seam.Cluster{Name: "a"}, Config: &config.Config{}, Offer: func(string, string) driver.MCP { return offer }})
 	m := sessions.NewSlot(&config.Agent{Name: "coder", Command: []string{"sh"}, MCP: true, Workspace: t.TempDir()}, driverexec.Driver{})
-	for elsewhere, want := range map[string]string{"": "FAIRLEAD_MCP_URL=" + offer.URL, "b": ""} {
-		agent, err := c.AgentFor(m, elsewhere)
+	for otherHost, want := range map[string]string{"": "FAIRLEAD_MCP_URL=" + offer.URL, "b": ""} {
+		agent, err := c.AgentFor(m, otherHost)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestToolsElsewhere(t *testing.T) {
 		env := strings.Join(ready.Launch.Env, "\n")
 		if strings.Contains(env, "127.0.0.1") != (want != "") || !strings.Contains(env, want) ||
 			!strings.Contains(env, `FAIRLEAD_MCP_STDIO=["/bin/fairlead","mcp"]`) || !strings.Contains(env, "FAIRLEAD_MCP_TOKEN=t") {
-			t.Errorf("on host %q: %q", elsewhere, ready.Launch.Env)
+			t.Errorf("on host %q: %q", otherHost, ready.Launch.Env)
 		}
 	}
 	placed := &team.Team{Hosts: host.Hosts{Leases: map[string]host.Lease{
@@ -108,7 +108,7 @@ func TestToolsElsewhere(t *testing.T) {
 		"there-1": {Token: host.Token{Host: "b"}},
 	}}}
 	for session, want := range map[string]string{"here-1": "", "there-1": "b", "unplaced-1": ""} {
-		if got := c.Elsewhere(placed, session); got != want {
+		if got := c.OtherHost(placed, session); got != want {
 			t.Errorf("%s is on %q, want %q", session, got, want)
 		}
 	}

@@ -18,9 +18,9 @@ import (
 	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
-// TestElsewhere prepares a session of each driver for another host. No value of this machine's environment may be in
+// TestOtherHost prepares a session of each driver for another host. No value of this machine's environment may be in
 // the launch, and what the host makes of it must be the launch that it would prepare itself.
-func TestElsewhere(t *testing.T) {
+func TestOtherHost(t *testing.T) {
 	const canary = "a value of the leader"
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -74,7 +74,7 @@ func TestElsewhere(t *testing.T) {
 			for _, name := range names {
 				t.Setenv(name, canary)
 			}
-			agent.Elsewhere, agent.Env[1] = "b", "KEY=<"+driver.Variable("TEAM_KEY")+">"
+			agent.OtherHost, agent.Env[1] = "b", "KEY=<"+driver.Variable("TEAM_KEY")+">"
 			if err := c.d.Check(agent); err != nil {
 				t.Errorf("checked with this machine's programs: %v", err)
 			}

@@ -9,10 +9,10 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/uitest"
 )
 
-// TestLongTalk checks that thousands of entries leave the page usable. Only a window of them is
+// TestLongChannel checks that thousands of entries leave the page usable. Only a window of them is
 // drawn; it moves with the reader, and new entries do not move the reader. The time is logged and
 // not checked.
-func TestLongTalk(t *testing.T) {
+func TestLongChannel(t *testing.T) {
 	t.Parallel()
 	bySize(t)
 	words := 10_000
@@ -26,15 +26,15 @@ func TestLongTalk(t *testing.T) {
 	began = time.Now()
 	p.Open(g.URL + "#/channels/quay")
 	last := fmt.Sprintf("word %d of many", words-1)
-	p.WaitText(".talk", last)
+	p.WaitText(".entries", last)
 	t.Logf("%d entries: the newest on screen after %v", words, time.Since(began).Round(time.Millisecond))
 	p.Until("the newest is in sight",
-		`(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+		`(() => { const e = document.querySelector('.entries'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	watchFrames(p)
 	began = time.Now()
 	reached := func(n int) string {
 		// A reader continues to scroll: the page ignores a scroll in the frame of a redraw.
-		return fmt.Sprintf(`(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollTop === 50 ? 100 : 50; return box.innerText.includes('word %d of many'); })()`, n)
+		return fmt.Sprintf(`(() => { const box = document.querySelector('.entries'); box.scrollTop = box.scrollTop === 50 ? 100 : 50; return box.innerText.includes('word %d of many'); })()`, n)
 	}
 	p.Until("scrolling back shows older messages", reached(words-3000))
 	t.Logf("3,000 entries back after %v; slowest frame %d ms of %d", time.Since(began).Round(time.Millisecond),
@@ -42,9 +42,9 @@ func TestLongTalk(t *testing.T) {
 	if n := uitest.Eval[int](p, `document.querySelectorAll('.say-part').length`); n > 900 {
 		t.Errorf("%d entries are drawn; only a window of them should be", n)
 	}
-	p.Until("nothing is being fetched", `!document.querySelector('.talk-edge')?.innerText.includes('Fetching')`)
+	p.Until("nothing is being fetched", `!document.querySelector('.entries-edge')?.innerText.includes('Fetching')`)
 	place := uitest.Eval[string](p,
-		`(() => { const box = document.querySelector('.talk'); box.scrollTop = box.scrollHeight / 2; const edge = box.getBoundingClientRect().top; const e = [...box.querySelectorAll('[data-k]')].find(e => e.getBoundingClientRect().bottom > edge); window.held = e.dataset.k; return e.innerText; })()`)
+		`(() => { const box = document.querySelector('.entries'); box.scrollTop = box.scrollHeight / 2; const edge = box.getBoundingClientRect().top; const e = [...box.querySelectorAll('[data-k]')].find(e => e.getBoundingClientRect().bottom > edge); window.held = e.dataset.k; return e.innerText; })()`)
 	g.Converse("quay", 50)
 	p.Until("after scrolling back, a button leads to the newest message", `document.querySelector('[data-jump]')`)
 	if now := uitest.Eval[string](p,
@@ -53,17 +53,17 @@ func TestLongTalk(t *testing.T) {
 	}
 	began = time.Now()
 	p.Press("n")
-	p.WaitText(".talk", last)
+	p.WaitText(".entries", last)
 	p.Until("the newest is in sight again",
-		`(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30 && !document.querySelector('[data-jump]'); })()`)
+		`(() => { const e = document.querySelector('.entries'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30 && !document.querySelector('[data-jump]'); })()`)
 	t.Logf("back at the newest after %v", time.Since(began).Round(time.Millisecond))
 	g.Hear("quay", "and one more", "")
 	p.WaitText(".say-human", "and one more")
 	p.Until("new messages are in sight",
-		`(() => { const e = document.querySelector('.talk'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
+		`(() => { const e = document.querySelector('.entries'); return e.scrollHeight - e.scrollTop - e.clientHeight < 30; })()`)
 	began = time.Now()
 	g.Converse("quay", words)
-	p.WaitText(".talk", last)
+	p.WaitText(".entries", last)
 	p.Until("the newest of a storm is in sight",
 		fmt.Sprintf(`[...document.querySelectorAll('.say-part')].at(-1)?.innerText.includes(%q)`, last))
 	t.Logf("%d more at once: the newest on screen after %v", words, time.Since(began).Round(time.Millisecond))
@@ -99,7 +99,7 @@ func TestFullChannel(t *testing.T) {
 	p := uitest.Browse(t)
 	p.Open(g.URL + "#/channels/all-hands")
 	p.WaitText(".standing", "hand-01 has the turn")
-	p.Until("all members are in the circle",
+	p.Until("all members are in the rotation",
 		`document.querySelectorAll('.member').length === 60 && document.querySelectorAll('.dot').length === 60`)
 	p.WaitText(".open-messages summary", "256 messages not answered")
 	p.Click(".open-messages", "256 messages")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// RuleWall is the deciding line of a call that a wall holds: see [Book.Writable].
+// RuleWall is the deciding line of a call that a wall holds: see [Permissions.Writable].
 const RuleWall = "wall: it reads, or writes where its view lets it"
 
 // reaching are programs of the small language that reach other hosts, or start what a setting names: git asks a remote, and the

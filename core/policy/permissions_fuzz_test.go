@@ -74,7 +74,7 @@ func TestParsePattern(t *testing.T) {
 func FuzzPattern(f *testing.F) {
 	scene := policytest.Build(f)
 	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
-	for _, c := range rulebookCases(f) {
+	for _, c := range permissionCases(f) {
 		for _, text := range slices.Concat(c.allow, c.deny) {
 			f.Add(text, c.call.Tool, string(c.input(scene)))
 		}
@@ -96,12 +96,12 @@ func FuzzPattern(f *testing.F) {
 	})
 }
 
-// FuzzRulebook checks that commands which some shell patterns allow hold only those commands, at any
+// FuzzPermissions checks that commands which some shell patterns allow hold only those commands, at any
 // position, and no redirect to a file. It reads the parse tree as simply as possible.
-func FuzzRulebook(f *testing.F) {
+func FuzzPermissions(f *testing.F) {
 	scene := policytest.Build(f)
 	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
-	for _, c := range rulebookCases(f) {
+	for _, c := range permissionCases(f) {
 		if command := c.call.Command(scene); command != "" {
 			f.Add(command)
 		}
@@ -163,11 +163,11 @@ func standsFor(w *syntax.Word, name string) bool {
 	return text == name || strings.HasSuffix(text, "/"+name) || strings.HasPrefix(text, "{"+name+",")
 }
 
-// FuzzRulebookFiles checks that writes which a pattern allows are below its folder, wherever links lead.
-func FuzzRulebookFiles(f *testing.F) {
+// FuzzPermissionsFiles checks that writes which a pattern allows are below its folder, wherever links lead.
+func FuzzPermissionsFiles(f *testing.F) {
 	scene := policytest.Build(f)
 	disk, where := dispatchfolder.Disk{}, workspaceOf(scene)
-	for _, c := range rulebookCases(f) {
+	for _, c := range permissionCases(f) {
 		if c.call.Tool == "Write" || c.call.Tool == "Edit" {
 			f.Add(string(c.input(scene)))
 		}
@@ -216,8 +216,8 @@ func BenchmarkAnswer(b *testing.B) {
 	}
 }
 
-// answerOf is the answer of a rulebook without bounds.
+// answerOf is the answer of permissions without bounds.
 func answerOf(allow, deny []policy.Pattern, call policy.Call, paths []string, where policy.Where, disk policy.Disk) (verdict, rule string) {
-	verdict, rule, _ = policy.Book{Allow: allow, Deny: deny}.Answer(call, paths, where, disk)
+	verdict, rule, _ = policy.Permissions{Allow: allow, Deny: deny}.Answer(call, paths, where, disk)
 	return verdict, rule
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 )
 
-// rulebook is what an agent's configuration answers by itself: its bounds, and its patterns.
-type rulebook struct{ policy.Book }
+// permissions are what an agent's configuration answers by itself: its bounds, and its patterns.
+type permissions struct{ policy.Permissions }
 
 // ownTools are the tools that we offer ourselves. What they may do is judged where they are called,
 // by the token of who calls. No other tool of that server is ours: a repository may bring one of that name.
 var ownTools = []string{"turn_complete", "pass", "wait", "say", "report_step", "set_status", "ask_human", "who_is_here"}
 
-// RulesOf is RulebookOf for an agent of a controller that New has made, which has read the patterns once. Questions are rare, so
-// the rules are not kept for each agent.
-func RulesOf(conf *config.Agent) rulebook {
-	rules, _ := RulebookOf(conf)
+// PermissionsOf is ReadPermissions for an agent of a controller that New has made. New has read the patterns once, so they have no
+// fault. Questions are rare, so the permissions are not kept for each agent.
+func PermissionsOf(conf *config.Agent) permissions {
+	rules, _ := ReadPermissions(conf)
 	return rules
 }
 
-// RulebookOf reads an agent's patterns. The configuration was checked: a fault is one of a caller's.
-func RulebookOf(conf *config.Agent) (b rulebook, err error) {
+// ReadPermissions reads an agent's patterns. fairlead.yaml was checked, so only a caller's own configuration has a fault.
+func ReadPermissions(conf *config.Agent) (b permissions, err error) {
 	read := func(texts []string) (list []policy.Pattern) {
 		for _, text := range texts {
 			p, fault := policy.ParsePattern(text)
@@ -55,7 +55,7 @@ func RulebookOf(conf *config.Agent) (b rulebook, err error) {
 // verdict is what the rules say of a call, X10 first of all; its zero value: nothing. dir is where the
 // session works. doubt is why only a person can say whether the call keeps to the agent's bounds, and whether
 // a denial applies to it.
-func (b rulebook) Verdict(call policy.Call, paths []string, dir string) (v question.Verdict, doubt string) {
+func (b permissions) Verdict(call policy.Call, paths []string, dir string) (v question.Verdict, doubt string) {
 	where := dispatchfolder.Where(dispatch.Dispatch{}, nil, dir)
 	word, rule, doubt := b.Answer(call, paths, where, dispatchfolder.Disk{})
 	if word == "" {
@@ -71,7 +71,7 @@ const wordAsk = "ask"
 // deny, or ask, a person, and by which line, or why. Saved answers are not looked at. The error is
 // a pattern that cannot be read.
 func AnswerTo(conf *config.Agent, call policy.Call) (decision, reason string, err error) {
-	rules, err := RulebookOf(conf)
+	rules, err := ReadPermissions(conf)
 	if err != nil {
 		return "", "", err
 	}

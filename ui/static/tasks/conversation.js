@@ -34,7 +34,7 @@ function useSessions(run, newest) {
 function Words({ text }) {
   const whole = useSignal(false);
   const all = text.split('\n');
-  return html`<div class="talk-words"><p>${lines(whole.value ? text : all.slice(0, TEXT_LINES).join('\n'))}</p>
+  return html`<div class="task-text"><p>${lines(whole.value ? text : all.slice(0, TEXT_LINES).join('\n'))}</p>
     ${all.length > TEXT_LINES && !whole.value && html`<button type="button" class="link" onClick=${() => { whole.value = true; }}>Show all ${all.length} lines</button>`}</div>`;
 }
 
@@ -49,7 +49,7 @@ function Picture({ task, name }) {
     return () => { gone = true; };
   }, [task, name]);
   if (wrong.value) return html`<li><code>${plain(name, 100)}</code> <span class="soft">${plain(wrong.value, 200)}</span></li>`;
-  return html`<li><button type="button" class="talk-picture" aria-expanded=${large.value ? 'true' : 'false'} aria-label="${large.value ? 'Make smaller' : 'Enlarge'}: ${plain(name, 100)}" onClick=${() => { large.value = !large.value; }}>${src.value && html`<img src=${src.value} alt=${plain(name, 100)} />`}</button><code>${plain(name, 100)}</code></li>`;
+  return html`<li><button type="button" class="task-picture" aria-expanded=${large.value ? 'true' : 'false'} aria-label="${large.value ? 'Make smaller' : 'Enlarge'}: ${plain(name, 100)}" onClick=${() => { large.value = !large.value; }}>${src.value && html`<img src=${src.value} alt=${plain(name, 100)} />`}</button><code>${plain(name, 100)}</code></li>`;
 }
 
 /** @param {{task: string, files: {name: string, image?: string}[]}} props */
@@ -57,7 +57,7 @@ function Attached({ task, files }) {
   const texts = files.filter((f) => !f.image);
   const pictures = files.filter((f) => f.image);
   return html`${texts.length > 0 && html`<p class="soft">Attached: ${texts.map((f, i) => html`${i > 0 ? ', ' : ''}<code key=${f.name}>${plain(f.name, 100)}</code>`)}</p>`}
-    ${pictures.length > 0 && html`<ul class="talk-pictures" aria-label="Attached images">${pictures.map((f) => html`<${Picture} key=${f.name} task=${task} name=${f.name} />`)}</ul>`}`;
+    ${pictures.length > 0 && html`<ul class="task-pictures" aria-label="Attached images">${pictures.map((f) => html`<${Picture} key=${f.name} task=${task} name=${f.name} />`)}</ul>`}`;
 }
 
 const CHECKS = { passed: { label: 'passed', look: 'ok', mark: '\u2713' }, failed: { label: 'failed', look: 'failed', mark: '\u2715' }, not_run: { label: 'not run', look: 'pending', mark: '\u25cb' }, running: { label: 'running', look: 'live', mark: '\u25b6' } };
@@ -73,7 +73,7 @@ function Checks() {
 }
 
 /** @param {{run: import('../shell/api.js').RunView}} props */
-export function Talk({ run }) {
+export function Conversation({ run }) {
   const work = step('work')?.value;
   const newest = work?.session || work?.last_session || '';
   const sessions = useSessions(run.run_id, newest);
@@ -89,12 +89,12 @@ export function Talk({ run }) {
   const c = changes.value;
   const session = sessions.includes(picked.value) ? picked.value : newest || sessions.at(-1) || '';
   const raw = asSaid.value ?? exec;
-  return html`<section class="task-talk" aria-label="Conversation">
-    <article class="talk-said"><h3>Task</h3><${Words} text=${c?.text ?? run.task?.title ?? ''} />
+  return html`<section class="task-conversation" aria-label="Conversation">
+    <article class="task-said"><h3>Task</h3><${Words} text=${c?.text ?? run.task?.title ?? ''} />
       <${Attached} task=${run.run_id} files=${c?.attachments ?? []} /></article>
-    ${(c?.requests ?? []).map((q) => html`<article key=${q.round} id=${`spot-request-${q.round}`} class="talk-said talk-you ${spot.value === `request-${q.round}` ? 'spot' : ''}"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}
+    ${(c?.requests ?? []).map((q) => html`<article key=${q.round} id=${`spot-request-${q.round}`} class="task-said task-you ${spot.value === `request-${q.round}` ? 'spot' : ''}"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}
     <${Checks} />
-    <section class="output" aria-labelledby="talk-title"><div class="talk-bar"><h3 id="talk-title">${work?.session ? 'Output, live' : 'Output'}</h3>
+    <section class="output" aria-labelledby="output-title"><div class="task-output-bar"><h3 id="output-title">${work?.session ? 'Output, live' : 'Output'}</h3>
       ${sessions.length > 1 && html`<label class="pick"><span class="hidden">Round</span><select value=${session} onChange=${(/** @type {any} */ e) => { picked.value = e.target.value === newest ? '' : e.target.value; }}>${sessions.map((id, i) => html`<option key=${id} value=${id}>Session ${i + 1} of ${sessions.length}</option>`)}</select></label>`}
       <span class="seg" role="group" aria-label="Form"><button type="button" aria-pressed=${raw ? 'true' : 'false'} onClick=${() => { asSaid.value = true; }}>As said</button><button type="button" aria-pressed=${raw ? 'false' : 'true'} onClick=${() => { asSaid.value = false; }}>Understood</button></span></div>
       ${session && !hidden.value ? html`<${raw ? Tape : Facts} key=${`${raw} ${session}`} session=${session} onFollow=${() => {}} />` : html`<p class="quiet-note">The agent has not begun.</p>`}</section>

@@ -9,18 +9,18 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/policytest"
 )
 
-// TestRulebookInAWall checks which calls a wall that holds reading and writing answers, and which are asked about all the same.
+// TestPermissionsInAWall checks which calls a wall that holds reading and writing answers, and which are asked about all the same.
 // Without such a wall each of them that no pattern decides is asked about.
-func TestRulebookInAWall(t *testing.T) {
+func TestPermissionsInAWall(t *testing.T) {
 	scene := policytest.Build(t)
 	held := []string{scene.Repo, scene.Outside}
-	none := policy.Book{}
-	bound := policy.Book{
+	none := policy.Permissions{}
+	bound := policy.Permissions{
 		Bounds: policy.Rules{CannotWrite: []string{"docs"}, CannotExecute: []string{"wc"}},
 		Deny:   patterns(t, "Read(.env)", "Bash(cat *)", "Write(src/secret/**)"),
 	}
 	for _, c := range []struct {
-		book policy.Book
+		book policy.Permissions
 		call policytest.Case
 		want string // with the wall
 		free string // without one; empty: asked

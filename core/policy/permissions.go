@@ -13,7 +13,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Pattern is one line of a rulebook: a tool, optionally with what it is called with.
+// Pattern is one line of an agent's permissions: a tool, optionally with what it is called with.
 //
 //	Read                      every call of that tool
 //	Write(src/**)             files below the workspace; absolute or ~/… for others
@@ -167,15 +167,15 @@ func wild(pattern, text string) bool {
 	return strings.Trim(pattern[i:], "*") == ""
 }
 
-// The answers of a rulebook. The third one is empty: no pattern covers the call, or it was not fully
+// The answers of permissions. The third one is empty: no pattern covers the call, or it was not fully
 // understood; ask a person.
 const (
 	answerAllow = "allow"
 	answerDeny  = "deny"
 )
 
-// Book is an agent's permissions: its bounds, and the answers to its program's questions.
-type Book struct {
+// Permissions are those of an agent: its bounds, and the answers to its program's questions.
+type Permissions struct {
 	Bounds      Rules // Within explains them; the zero value: none
 	Allow, Deny []Pattern
 
@@ -192,7 +192,7 @@ type Book struct {
 //
 // paths are files that the question names besides the call's arguments, absolute; a call that changes files
 // and names none is for a person. Where.Repo is the agent's workspace, from which relative patterns start.
-func (b Book) Answer(call Call, paths []string, where Where, disk Disk) (verdict, rule, doubt string) {
+func (b Permissions) Answer(call Call, paths []string, where Where, disk Disk) (verdict, rule, doubt string) {
 	where.Model = true
 	r := newReading(call, paths, where, disk)
 	if why := r.protected(); why != "" {
