@@ -159,7 +159,7 @@ func (p *player) Send(_ context.Context, input []byte) error {
 	return nil
 }
 
-// SendAs and Input make it an engine.Typist.
+// SendAs and Input make it an sessionhost.InputWriter.
 func (p *player) SendAs(_ context.Context, label string, input []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

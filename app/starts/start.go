@@ -242,8 +242,8 @@ func (c *Controller) cannotStart(ctx context.Context, m *sessions.Slot, s team.S
 
 // inputOf returns how many bytes of input a process was started with, if its host counts them.
 func inputOf(proc sessionhost.Process) int64 {
-	if typist, ok := proc.(sessionhost.InputWriter); ok {
-		input, _ := typist.Input()
+	if writer, ok := proc.(sessionhost.InputWriter); ok {
+		input, _ := writer.Input()
 		return input
 	}
 	return 0

@@ -36,7 +36,7 @@ const (
 // the next call. No changes and no error mean that the input has no effect, for example because a
 // timer is late. The error is a *table.Refusal.
 func (cs *Channels) Decide(in Input, now Now) ([]change.Change, error) {
-	now.At = now.At.UTC().Round(0) // as it will be decoded from the journal
+	now.At = now.At.UTC().Round(0) // the same value as when it is read from the journal again
 	d := &channelsDraft{channels: cs, now: now}
 	if err := d.decide(in); err != nil {
 		return nil, err
@@ -53,9 +53,9 @@ type channelsDraft struct {
 	now      Now
 	changes  []change.Change
 
-	who AgentID // agent that was modified, if any
+	who AgentID // the agent whose own state changes; empty: none
 	is  Agent   // its new state
-	set bool    // it is part of the next change
+	set bool    // is has to go into the next change
 
 	drafts []*channelDraft // channels that the input has affected so far, usually one
 }
@@ -163,7 +163,7 @@ type channelDraft struct {
 	participants participantList // those that changed
 	gone         map[AgentID]bool
 	open         []Message
-	mine         bool // open was copied
+	copied       bool // open is a copy, which may be changed
 
 	next    Body      // content of the next change
 	byHand  bool      // a person grants the next turn
@@ -265,12 +265,12 @@ func (c *channelDraft) refuse(agent AgentID, event Event, row, reason string) er
 	return refusal(c.subject(agent), event, string(state), row, reason, table.Names(Table[state])...)
 }
 
-// take applies the table's rule for an event in the agent's state. The log line names the previous
-// state, because that of an agent that went offline can no longer be derived.
+// take applies the table's rule for an event in the agent's state.
 func (c *channelDraft) take(agent AgentID, event Event, why string) error {
 	return c.takeFrom(c.state(agent), agent, event, why)
 }
 
+// takeFrom is take for an agent whose previous state can no longer be derived, because the agent went offline.
 func (c *channelDraft) takeFrom(from State, agent AgentID, event Event, why string) error {
 	rule, err := Table.Look(c.subject(agent), from, event)
 	if err != nil {
@@ -347,8 +347,8 @@ func (c *channelDraft) progress(n uint64, event MessageEvent, edit func(*Message
 	if edit != nil {
 		edit(&m)
 	}
-	if !c.mine {
-		c.open, c.mine = slices.Clone(c.open), true
+	if !c.copied {
+		c.open, c.copied = slices.Clone(c.open), true
 	}
 	c.open = put(c.open, m)
 	c.next.Messages = append(c.next.Messages, Progress{Message: m, Row: rule.ID})

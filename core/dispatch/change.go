@@ -31,7 +31,7 @@ type EntryKind string
 const (
 	OfUser       EntryKind = "user"
 	OfMain       EntryKind = "main"     // an answer of MAIN
-	OfThought    EntryKind = "thinking" // before it delegates, if the text is known
+	OfThought    EntryKind = "thinking" // what MAIN writes before it delegates, if that text is known
 	OfDelegation EntryKind = "delegation"
 	OfResult     EntryKind = "result"
 	OfTransition EntryKind = "transition"
@@ -42,7 +42,7 @@ const (
 // Entry is a part of dialogue.md.
 type Entry struct {
 	Kind EntryKind `json:"kind"`
-	Who  string    `json:"who,omitempty"` // a state
+	Who  string    `json:"who,omitempty"` // the state that wrote it
 	Text string    `json:"text"`
 	More string    `json:"more,omitempty"` // parameters of a delegation
 }

@@ -11,10 +11,10 @@ type Subject = change.Subject[Event]
 // Start begins a dispatch (D1). Setup.Began is ignored.
 type Start struct{ Setup Setup }
 
-// UserInput is a person's input (D2). Match is the agent whose description matches and that gets it
-// immediately (D3); nil: MAIN handles it. With Over, an open conversation is first closed as
-// interrupted. This is for an agent program that accepts an input without having reported the end
-// of the previous one. Without Over the input waits.
+// UserInput is a person's input (D2). Match is the agent whose description matches the input; that agent
+// gets it at once (D3). Without Match MAIN handles the input. If a conversation is open, the input waits; with
+// Over, the open conversation is first closed as interrupted. Over is for an agent program that accepts an
+// input and has not reported the end of the previous one.
 type UserInput struct {
 	Text  string
 	Named []string

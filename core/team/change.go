@@ -129,7 +129,7 @@ func (t *Team) Apply(ch change.Change) {
 		limited := *body
 		t.Agents[name].Limited = &limited
 	case *Conversation:
-		t.Agents[name].converses(*body)
+		t.Agents[name].keepConversation(*body)
 	case *Says:
 		says := *body
 		t.Agents[name].Says = &says

@@ -37,13 +37,13 @@ type Says struct {
 }
 
 const (
-	conversationsMax  = 16      // of one agent: the newest of each purpose, but not of every step of every run
+	conversationsMax  = 16      // of each instance of an agent: the newest one of a purpose; old steps of runs are forgotten
 	conversationIDMax = 1 << 10 // bytes
 	statusMax         = 200     // bytes of a status
 )
 
-// converses keeps the newest conversation of each purpose.
-func (a *Agent) converses(c Conversation) {
+// keepConversation keeps the newest conversation of each purpose, and forgets the oldest ones above the limit.
+func (a *Agent) keepConversation(c Conversation) {
 	next := maps.Clone(a.Conversations)
 	if next == nil {
 		next = map[Purpose]*Conversation{}
@@ -72,7 +72,7 @@ func (d *decision) sessionStarted(a *Agent, what SessionStarted) error {
 	return d.sessionSeen(a, what, what.PID)
 }
 
-// tokensMax limits the tokens of one session: its start is tried again after a crash only.
+// tokensMax limits the tokens of one session. A session gets another token only if its start is repeated after a crash.
 const tokensMax = 4
 
 // tokenGiven records the hash of a token before a process can have it.
@@ -86,7 +86,7 @@ func (d *decision) tokenGiven(a *Agent, what TokenGiven) error {
 	return d.setSession(a, session.TokenGiven, s)
 }
 
-// conversationNamed records the program's name for a session's conversation, and its changes.
+// conversationNamed records how the program describes a session's conversation, at first and when that changes.
 func (d *decision) conversationNamed(a *Agent, what ConversationNamed) error {
 	s, err := d.ours(a, what)
 	if err != nil {
@@ -109,10 +109,11 @@ func (d *decision) conversationNamed(a *Agent, what ConversationNamed) error {
 		return nil
 	}
 	d.add(a.entity(), "session", rule.ID, string(s.Phase), string(rule.To), string(session.Named), &c)
-	a.converses(c)
+	a.keepConversation(c)
 	return nil
 }
 
+// cut limits the texts of a description to what the journal keeps.
 func (c Conversed) cut() Conversed {
 	c.Model, c.Mode, c.Program, c.Enforced = cutLine(c.Model), cutLine(c.Mode), cutLine(c.Program), cutLine(c.Enforced)
 	if len(c.ID) > conversationIDMax {

@@ -118,7 +118,7 @@ func TestConversations(t *testing.T) {
 		t.Errorf("the differences are %q", got)
 	}
 	for i := range 40 {
-		c.Agents["ada"].converses(Conversation{
+		c.Agents["ada"].keepConversation(Conversation{
 			For: Purpose{Kind: PurposeStep, Run: "r", Step: strings.Repeat("x", i)},
 			At:  machinetest.Noon.Add(time.Duration(i) * time.Second),
 		})

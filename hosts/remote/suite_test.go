@@ -84,14 +84,14 @@ func conversation(t *testing.T, h sessionhost.Host) {
 	if line := readLine(t, out); line != "heard first\n" {
 		t.Fatal(line)
 	}
-	typist := p.(sessionhost.InputWriter)
-	if err := typist.SendAs(t.Context(), "a1", []byte("second\n")); err != nil {
+	writer := p.(sessionhost.InputWriter)
+	if err := writer.SendAs(t.Context(), "a1", []byte("second\n")); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Send(t.Context(), []byte("third\n")); err != nil {
 		t.Fatal(err)
 	}
-	if offset, label := typist.Input(); offset != int64(len("first\nsecond\nthird\n")) || label != "a1" {
+	if offset, label := writer.Input(); offset != int64(len("first\nsecond\nthird\n")) || label != "a1" {
 		t.Error(offset, label)
 	}
 	again, found, err := h.Adopt(t.Context(), "coder-1", 1)
@@ -122,7 +122,7 @@ func conversation(t *testing.T, h sessionhost.Host) {
 	if text := must[[]byte](t)(io.ReadAll(out)); string(text) != strings.TrimPrefix(said, "heard first\n") {
 		t.Errorf("%q", text)
 	}
-	if err := typist.SendAs(t.Context(), "a2", []byte("more\n")); !errors.Is(err, driver.ErrNoInput) {
+	if err := writer.SendAs(t.Context(), "a2", []byte("more\n")); !errors.Is(err, driver.ErrNoInput) {
 		t.Error(err)
 	}
 	if err := p.End(t.Context(), 0); err != nil {

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// protocol is the number of what a daemon and a shim say to each other, and of the records in a session's folder. A
-// daemon adopts only shims with its own number, so it is raised whenever an order, an answer or a record changes, and
-// only then. Of another protocol these are read: the output, the fence, and in agent.json what EndOther needs. Marks in
-// the environment belong to no protocol.
+// protocol is the number of the messages between a daemon and a shim, and of the records in a session's folder. A
+// daemon adopts only shims with its own number, so the number is raised whenever an order, an answer or a record
+// changes, and only then. From a session with another number this program reads only the output, the fence, and what
+// EndOther needs of agent.json. Marks in the environment do not depend on the protocol.
 //
 // It is a text, because tests build programs of another protocol with -ldflags "-X …/process/shim.protocol=5".
 var protocol = "4" //nolint:gochecknoglobals // see above
@@ -38,7 +38,7 @@ func (o *OtherProtocol) Error() string {
 		o.ShimPID, o.Its, o.Own)
 }
 
-// other is nil if the record is of this program's protocol.
+// other returns the error for a record of another protocol; nil: the record is of this program's protocol.
 func (r *agentRecord) other() *OtherProtocol {
 	if r == nil || r.Version == ownProtocol() {
 		return nil
@@ -46,7 +46,7 @@ func (r *agentRecord) other() *OtherProtocol {
 	return &OtherProtocol{r.ShimPID, r.Version, ownProtocol()}
 }
 
-// lostWhy says why nothing is known of a session's end without its shim.
+// lostWhy says why the end of a session whose shim is gone is not known.
 func (r *agentRecord) lostWhy() string {
 	if r.other() != nil {
 		return fmt.Sprintf("its shim (process %d) spoke protocol %d and is gone; this version of Fairlead does not read how it ended",
@@ -55,11 +55,11 @@ func (r *agentRecord) lostWhy() string {
 	return fmt.Sprintf("its shim (process %d) was gone without an exit record", r.ShimPID)
 }
 
-// otherPatience is how long the shim of an ending session has after the grace, to kill what is left of its tree.
+// otherPatience is how long a shim may take after the grace to kill the rest of its session's process tree.
 const otherPatience = time.Second
 
 // EndOther ends a session that Adopt refuses with *OtherProtocol. It asks the shim to end its agent with SIGTERM. After
-// the grace it kills the shim and the rest of the tree. Nothing of the end is recorded: Adopt finds the session lost.
+// the grace it kills the shim and the rest of the tree. The end is not recorded, so Adopt finds the session lost.
 func EndOther(ctx context.Context, folder string, grace time.Duration) error {
 	folder, err := realFolder(folder)
 	if err != nil {

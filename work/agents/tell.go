@@ -64,12 +64,12 @@ func (c *Controller) TellRunning(ctx context.Context, by change.Actor, target, t
 // writeTell writes a text to a program that reads during its answer, and reports whether it did.
 func (c *Controller) writeTell(ctx context.Context, agent string, s team.Session, n uint64, text string) bool {
 	m, proc := c.sessions.Slots[agent], c.sessions.Proc(s.ID)
-	typist, ok := proc.(sessionhost.InputWriter)
+	writer, ok := proc.(sessionhost.InputWriter)
 	if m == nil || !ok || !m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Kind(s.Kind)).Steers {
 		return false
 	}
 	id := strconv.FormatUint(n, 10)
-	wire := sessions.LabeledWire{Process: proc, Typist: typist, Label: "tell/" + id}
+	wire := sessions.LabeledWire{Process: proc, Writer: writer, Label: "tell/" + id}
 	err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s), wire).Steer(ctx, id, text)
 	if err != nil {
 		c.log.Info("a text was not written to a program; its next session begins with it", "session", s.ID, "error", err)

@@ -22,7 +22,7 @@ import (
 
 // Requests from people to the crew. The error is a *table.Refusal if the request is refused, and a
 // *team.Unknown if a name matches no member. Each call returns when the request is durable, with the
-// Seq of its last change. Crew shows the effect.
+// Seq of its last change; the lead carries it out later.
 
 // Summon asks the lead to create the crew (P1).
 func (c *Controller) Summon(ctx context.Context, by change.Actor) (uint64, error) {
@@ -62,7 +62,7 @@ func (c *Controller) Sleep(ctx context.Context, by change.Actor) (uint64, error)
 type BadDocument struct{ Why error }
 
 func (b *BadDocument) Error() string {
-	return fmt.Sprintf("this is no document of an agent: %v; nothing was taken from it", b.Why)
+	return fmt.Sprintf("this is not the document of an agent: %v; nothing was imported", b.Why)
 }
 
 func (b *BadDocument) Unwrap() error { return b.Why }
@@ -105,7 +105,7 @@ func (c *Controller) ImportDocument(ctx context.Context, by change.Actor, data [
 			}
 		},
 	})
-	if never := (*journal.Refused)(nil); errors.As(err, &never) {
+	if refused := (*journal.Refused)(nil); errors.As(err, &refused) {
 		err = &BadDocument{Why: err}
 	}
 	if err != nil {

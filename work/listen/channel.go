@@ -95,7 +95,7 @@ func (e *Listener) channelListenerOf(ctx context.Context, m *sessions.Slot, s te
 		v: v, agent: m.Conf.Name, session: s.ID,
 		ends: m.Driver.Capabilities(sessions.Known(*m.Conf), sessions.SessionFor(m, s).Kind),
 	}
-	typist, types := proc.(sessionhost.InputWriter)
+	writer, takesInput := proc.(sessionhost.InputWriter)
 	var written channel.Action
 	find := func(tm *team.Team, label string) bool {
 		now := m.Open(tm)
@@ -127,8 +127,8 @@ func (e *Listener) channelListenerOf(ctx context.Context, m *sessions.Slot, s te
 		return true
 	}
 	input, label := int64(0), ""
-	if types {
-		input, label = typist.Input()
+	if takesInput {
+		input, label = writer.Input()
 		v.NoteInput(input)
 	}
 	is := false

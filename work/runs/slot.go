@@ -1,14 +1,13 @@
 package runs
 
 import (
-	"github.com/fairlead-dev/fairlead/work/sessions"
-
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
-// benchSeat is the seat of a step that has one to itself; nil for a session that names none.
+// PoolSlot is the slot of a session for a step without an agent; nil if the session is for no step.
 func (c *Controller) PoolSlot(s *team.Session) *sessions.Slot {
 	run, step, ok := team.StepOf(s.For)
 	if !ok {

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	snapshotEvery = 5 * time.Minute // of a task at work: what a lost disk or a deleted folder costs at most
+	snapshotEvery = 5 * time.Minute // so a lost disk or a deleted folder costs a task at most this much work
 	sizeFor       = 5 * time.Minute // how long the measured size of a folder counts
 	foldersShown  = 5
 )
@@ -41,7 +41,7 @@ func (c *Controller) watchFolder(id string, r *workflow.Run) {
 	}
 }
 
-// takeSnapshots keeps the content of the folders that are due.
+// takeSnapshots keeps the content of the tasks' folders whose time has come.
 func (c *Controller) takeSnapshots(now time.Time) {
 	for id, at := range c.snapshots {
 		if now.Before(at) {
@@ -66,8 +66,8 @@ func (c *Controller) takeSnapshots(now time.Time) {
 	}
 }
 
-// beginRound makes the folder of a task ready for its agent, which can fetch the newest base there. Without that the round goes on, on what
-// was there before.
+// beginRound makes the folder of a task ready for a round of its agent, and brings the newest commits of the base branch there. If these
+// commits cannot be brought, the round begins without them.
 func (c *Controller) beginRound(ctx context.Context, f StepFacts) error {
 	t, err := f.task()
 	if err == nil {
@@ -82,7 +82,7 @@ func (c *Controller) beginRound(ctx context.Context, f StepFacts) error {
 	return nil
 }
 
-// folderSizes remembers how large folders are, because measuring one takes a look at each of its files.
+// folderSizes remembers how large folders are, because measuring a folder reads the size of each of its files.
 type folderSizes struct {
 	lock  sync.Mutex
 	known map[string]folderSize
@@ -120,7 +120,7 @@ func (s *folderSizes) forget() {
 	}
 }
 
-// diskFull says what takes the disk that the folders of tasks may take; empty if there is room.
+// diskFull says what uses the disk space of tasks (tasks.disk), if it is used up; empty: there is room.
 func (c *Controller) diskFull(ctx context.Context, workspace string) (string, error) {
 	most := c.opts.Config.Tasks.DiskBytes
 	if most == 0 {
@@ -135,7 +135,7 @@ func (c *Controller) diskFull(ctx context.Context, workspace string) (string, er
 	}
 	var all []use
 	sum := int64(0)
-	for dir, of := range map[string]string{root: "", caches: "caches of "} {
+	for dir, prefix := range map[string]string{root: "", caches: "caches of "} {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !os.IsNotExist(err) {
 			return "", err
@@ -148,7 +148,7 @@ func (c *Controller) diskFull(ctx context.Context, workspace string) (string, er
 			if err != nil {
 				return "", fmt.Errorf("measure the folders of tasks: %w", err)
 			}
-			all = append(all, use{of + e.Name(), bytes})
+			all = append(all, use{prefix + e.Name(), bytes})
 			sum += bytes
 		}
 	}

@@ -287,11 +287,11 @@ var LifeWords = map[shim.Life]string{
 // LabeledWire is a wire that labels its input. A driver sends a prompt in one call.
 type LabeledWire struct {
 	sessionhost.Process
-	Typist sessionhost.InputWriter
+	Writer sessionhost.InputWriter
 	Label  string
 }
 
 // Send writes the input with the label.
 func (w LabeledWire) Send(ctx context.Context, input []byte) error {
-	return w.Typist.SendAs(ctx, w.Label, input)
+	return w.Writer.SendAs(ctx, w.Label, input)
 }

@@ -60,14 +60,14 @@ func (v *SessionWriter) Set(delivery team.Delivery) {
 	v.delivery = delivery
 }
 
-// AskedToWait says whether the turn waits because a tool call asked so.
+// AskedToWait reports whether the turn waits because a tool call asked for that.
 func (v *SessionWriter) AskedToWait() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.waits
 }
 
-// SetWaits notes whether the turn waits because a tool call asked so.
+// SetWaits notes whether the turn waits because a tool call asked for that.
 func (v *SessionWriter) SetWaits(waits bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,8 +110,8 @@ func (c *Controller) tellNext(name string) {
 	}
 	c.stopWork(m, a, todo)
 	s := a.Session
-	deaf := is != nil && is.NoInputMidAnswer && !s.IsLead() // a lead reads input while it answers
-	if c.Participant(m).telling != "" || deaf || !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil ||
+	readsNothing := is != nil && is.NoInputMidAnswer && !s.IsLead() // a lead reads input while it answers
+	if c.Participant(m).telling != "" || readsNothing || !s.ServesChannels() || s.Phase != session.Running || s.Ending != "" || s.Stop != nil ||
 		c.SessionWriter(s.ID) == nil {
 		return
 	}
@@ -171,15 +171,15 @@ func (c *Controller) clearTelling(m *sessions.Slot) func(*team.Team) {
 // tellSession writes an action into a running session, once, and journals it before any of its
 // results.
 func (c *Controller) tellSession(ctx context.Context, m *sessions.Slot, s team.Session, plan message) {
-	words := func(ctx context.Context) (string, error) { return c.crew.LeadPrompt(ctx, plan.todo, false) }
+	makeText := func(ctx context.Context) (string, error) { return c.crew.LeadPrompt(ctx, plan.todo, false) }
 	var err error
 	if !team.IsLeadToken(plan.todo.Token) {
 		var text string
 		text, _, err = c.prompt(ctx, &plan)
-		words = func(context.Context) (string, error) { return text, nil }
+		makeText = func(context.Context) (string, error) { return text, nil }
 	}
 	if err == nil {
-		err = c.write(ctx, m, s, plan.todo, words)
+		err = c.write(ctx, m, s, plan.todo, makeText)
 	}
 	switch proc := c.sessions.Proc(s.ID); {
 	case err == nil || ctx.Err() != nil || c.sessions.Fenced(err):
@@ -213,13 +213,12 @@ func (c *Controller) stillToTell(ctx context.Context, m *sessions.Slot, s team.S
 	return nil
 }
 
-// write writes the action. It asks for words last, since the lead receives what is true at that
-// moment.
+// write writes the action. It makes the text last, because the text for a lead says what is true at the moment of the write.
 func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session, todo channel.Action,
-	words func(context.Context) (string, error),
+	makeText func(context.Context) (string, error),
 ) error {
 	v, proc := c.SessionWriter(s.ID), c.sessions.Proc(s.ID)
-	typist, ok := proc.(sessionhost.InputWriter)
+	writer, ok := proc.(sessionhost.InputWriter)
 	if v == nil || !ok {
 		return driver.ErrNoInput
 	}
@@ -230,7 +229,7 @@ func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	if err := c.stillToTell(ctx, m, s, todo.Key); err != nil {
 		return err
 	}
-	text, err := words(ctx)
+	text, err := makeText(ctx)
 	if errors.Is(err, crewctl.ErrNoRecipient) {
 		return c.confirmLeadAction(ctx, m, todo.N)
 	}
@@ -240,11 +239,11 @@ func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	before := v.Answers()
 	v.Set(team.DeliveryOf(todo))
 	if err := m.Driver.Converse(sessions.Known(*m.Conf), sessions.SessionFor(m, s),
-		sessions.LabeledWire{Process: proc, Typist: typist, Label: todo.Key}).Prompt(ctx, text); err != nil {
+		sessions.LabeledWire{Process: proc, Writer: writer, Label: todo.Key}).Prompt(ctx, text); err != nil {
 		v.Set(before)
 		return err
 	}
-	input, _ := typist.Input()
+	input, _ := writer.Input()
 	v.NoteInput(input)
 	_, err = c.loop.Do(ctx, loop.Request{
 		Event: m.Event(sessions.ByShim, team.Delivered{Session: s.ID, Action: todo, Input: input}), Agent: m.Conf.Name,
@@ -299,8 +298,8 @@ func (c *Controller) worksOn(s *team.Session, stop channel.Action) bool {
 	if !s.AnswerPending() || s.Delivery.Token.Channel != stop.Token.Channel {
 		return false
 	}
-	seat := c.loop.State().Channels.ByID[stop.Token.Channel].Participants[stop.Token.Agent]
-	return s.Delivery.Re == 0 || seat == nil || seat.Gone || !c.loop.State().Channels.Agents[stop.Token.Agent].Online()
+	participant := c.loop.State().Channels.ByID[stop.Token.Channel].Participants[stop.Token.Agent]
+	return s.Delivery.Re == 0 || participant == nil || participant.Gone || !c.loop.State().Channels.Agents[stop.Token.Agent].Online()
 }
 
 // cancelAnswer cancels a session's current work. A session that does not support that, or does not

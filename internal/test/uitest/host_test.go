@@ -230,7 +230,7 @@ func (p *process) Send(_ context.Context, input []byte) error {
 	return err
 }
 
-// SendAs and Input make it an engine.Typist.
+// SendAs and Input make it an sessionhost.InputWriter.
 func (p *process) SendAs(ctx context.Context, label string, input []byte) error {
 	if err := p.Send(ctx, input); err != nil {
 		return err

@@ -167,7 +167,7 @@ func (p *play) prompt(ctx context.Context, text string) *driver.Stop {
 	m, end := p.ask(ctx, sdk.AgentMethodSessionPrompt, sdk.PromptRequest{SessionId: sdk.SessionId(p.conversation.session), Prompt: blocks},
 		0)
 	p.tellCalls()
-	p.stage.Out.Hush()
+	p.stage.Out.EndMessage()
 	p.withdraw(nil)
 	of := objectOf(m.result)
 	p.spent(answerUsage(of)) // also of a cancelled answer: its tokens were used

@@ -142,7 +142,7 @@ func (p *play) speak(u update) {
 		if p.message != "" {
 			p.heard.Say("\n")
 		}
-		p.stage.Out.Hush()
+		p.stage.Out.EndMessage()
 		p.message, p.words = u.message, ""
 	}
 	if kind == driver.Said && len(p.words) < errorWordsMax {

@@ -106,7 +106,7 @@ func (plain) Play(ctx context.Context, part adapter.Part, s *adapter.Stage) driv
 				s.Out.Tell(driver.Fact{Kind: driver.PermissionAsked, Ask: driver.Ask{ID: m.Ask}, Text: m.Text, Raw: raw})
 			case m.ID == open && open != "":
 				open = ""
-				s.Out.Hush()
+				s.Out.EndMessage()
 				switch {
 				case late != nil:
 					return driver.Stop{Reason: "cancelled"}

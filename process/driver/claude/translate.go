@@ -224,7 +224,7 @@ func (h *translator) stream(m message) {
 	case "message_start":
 		h.pieces = nil
 	case "content_block_start":
-		h.Out.Hush()
+		h.Out.EndMessage()
 		if e.Block != nil && (e.Block.Type == "text" || e.Block.Type == "thinking") {
 			h.pieces = append(h.pieces[max(len(h.pieces)-piecesMax+1, 0):], piece{kind: spoken(e.Block.Type)})
 		}
@@ -244,7 +244,7 @@ func (h *translator) stream(m message) {
 			p.more = true // the rest is reported with the whole message
 		}
 	case "content_block_stop", "message_stop":
-		h.Out.Hush()
+		h.Out.EndMessage()
 	}
 }
 
@@ -317,7 +317,7 @@ func (h *translator) words(kind driver.FactKind, text, parent string) {
 		return
 	}
 	h.Out.Speak(kind, text)
-	h.Out.Hush()
+	h.Out.EndMessage()
 }
 
 // call reports a tool call, once.
@@ -408,7 +408,7 @@ func (h *translator) limited(until time.Time, text string) {
 // result handles the end of an answer. If the answer belongs to no prompt of Fairlead (the
 // program's own notification that a subagent has finished), only the cost counts.
 func (h *translator) result(m message, mine string) lineResult {
-	h.Out.Hush()
+	h.Out.EndMessage()
 	h.pieces = nil
 	clear(h.calls)
 	if m.SessionID != "" && h.named.ID == "" && !m.IsError {

@@ -108,7 +108,7 @@ func (g *runningSession) cancel() driver.Stop {
 	if g.child != nil {
 		g.child.End()
 	}
-	g.Out.Hush()
+	g.Out.EndMessage()
 	return driver.Stop{Reason: adapter.ReasonCancelled}
 }
 
@@ -141,7 +141,7 @@ func (g *runningSession) ended() {
 	if does != answer {
 		return
 	}
-	g.Out.Hush()
+	g.Out.EndMessage()
 	if !g.finished {
 		g.unfinished(how)
 	}

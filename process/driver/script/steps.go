@@ -58,7 +58,7 @@ func (p *player) speak(kind driver.FactKind, s *Step) error {
 			if !more {
 				break
 			}
-			// After SIGTERM the rest is said without a delay; the play stops after this step.
+			// After SIGTERM the rest is said without a delay; the script stops after this step.
 			if err := p.rest(s.Delay); err != nil && !errors.Is(err, errTerminated) {
 				return err
 			}
@@ -96,7 +96,7 @@ func (p *player) ask(s *Step) error {
 		answer = "no answer"
 		p.out.Tell(driver.Fact{Kind: driver.PermissionWithdrawn, Ask: driver.Ask{ID: id}})
 		p.out.Say(driver.Thought, "", fmt.Sprintf("no answer came within %v", s.Timeout))
-	case !known: // strict: an answer that was not offered does not allow
+	case !known: // an answer that was not offered never allows the call
 		p.out.Tell(driver.Fact{
 			Kind: driver.Faulted,
 			Text: fmt.Sprintf("%s was answered with %q, which was not offered", id, clip(answer)),
@@ -117,8 +117,8 @@ func kindOf(option string) string {
 	return "reject_once"
 }
 
-// expectPrompt reads the next prompt; the prompt of the start is the first. If none is queued, it
-// reports Listening, after which a sender that waits for each answer sends the next one.
+// expectPrompt takes the next prompt from the queue. The first one is the prompt with which the session started. If
+// the queue is empty, it reports Listening: a sender that waits for the end of each answer then sends the next prompt.
 func (p *player) expectPrompt() error {
 	if err := p.lookUp(); err != nil {
 		return err

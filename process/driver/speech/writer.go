@@ -78,7 +78,7 @@ func (w *Writer) Tell(e driver.Fact) {
 		w.aside = append(w.aside, e)
 		return
 	default:
-		w.hush()
+		w.endMessage()
 	}
 	w.tell(e)
 }
@@ -99,7 +99,7 @@ func (w *Writer) Speak(kind driver.FactKind, piece string) {
 		return
 	}
 	if w.open != kind {
-		w.hush()
+		w.endMessage()
 		w.open = kind
 	}
 	for piece != "" {
@@ -116,14 +116,14 @@ func (w *Writer) Speak(kind driver.FactKind, piece string) {
 	}
 }
 
-// Hush ends the current message.
-func (w *Writer) Hush() {
+// EndMessage ends the current message.
+func (w *Writer) EndMessage() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hush()
+	w.endMessage()
 }
 
-func (w *Writer) hush() {
+func (w *Writer) endMessage() {
 	if w.half {
 		w.tell(driver.Fact{Kind: w.open})
 	}
@@ -238,7 +238,7 @@ func fitting(e driver.Fact) []byte {
 	e.Args, e.Cut = cutArgs(e.Args, slices.Clone(e.Cut))
 	e.Paths, e.Cut = shorter(e.Paths, e.Cut)
 	b := line(e)
-	for _, shed := range []func(){ // bytes that need six each: drop the least important parts first
+	for _, shed := range []func(){ // JSON escapes may have made it six times as long: drop the least important parts first
 		func() { e.Raw = nil },
 		func() { e.Args, e.Cut = nil, append(e.Cut, cutArguments) },
 		func() { e.Paths, e.Cut = nil, append(e.Cut, cutPaths) },

@@ -59,7 +59,7 @@ func factLines(t *testing.T, do func(w *speech.Writer)) string {
 // between the pieces.
 func TestSpeak(t *testing.T) {
 	got := factLines(t, func(w *speech.Writer) {
-		w.Hush()
+		w.EndMessage()
 		w.Speak(driver.Thought, "hm")
 		w.Speak(driver.Said, "")
 		w.Speak(driver.Said, "one\r\ntw")
@@ -176,7 +176,7 @@ func TestGather(t *testing.T) {
 					if all, n := out.got(); n != earlier+1 || !bytes.HasPrefix(all[len(before):], one.Bytes()) {
 						t.Fatalf("round %d: %d writes, before %d; got\n%s\nwant\n%s", round, n, earlier, all[len(before):], one.Bytes())
 					}
-					w.Hush()
+					w.EndMessage()
 					w.Gather(true)
 				}
 			})
