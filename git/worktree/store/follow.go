@@ -27,7 +27,7 @@ func (s Store) Follow(ctx context.Context, repo, git string) (changed bool, err 
 	if s.There() == "" {
 		return false, nil
 	}
-	now, err := refsOf(git) // before the refresh: what changes during it counts as a change the next time
+	now, err := refsOf(git, looseMax) // before the refresh: what changes during it counts as a change the next time
 	if err != nil {
 		return false, fmt.Errorf("look for new commits in %s: %w", repo, err)
 	}
@@ -45,9 +45,9 @@ func (s Store) Follow(ctx context.Context, repo, git string) (changed bool, err 
 	return true, os.WriteFile(path, []byte(now), 0o600) // half a file differs from each sum
 }
 
-// refsOf is a sum over the branches and the remote-tracking refs of a git folder, and over its packed refs; empty: there are too many to
-// read. Contents are compared and not times: two changes of a ref can have the same time.
-func refsOf(git string) (string, error) {
+// refsOf is a sum over the branches and the remote-tracking refs of a git folder, and over its packed refs; empty: there are more loose
+// ones than most. Contents are compared and not times: two changes of a ref can have the same time.
+func refsOf(git string, most int) (string, error) {
 	sum := sha256.New()
 	add := func(path string) error {
 		f, err := os.Open(path)
@@ -78,7 +78,7 @@ func refsOf(git string) (string, error) {
 			case !d.Type().IsRegular() || strings.HasSuffix(path, ".lock"):
 				return nil
 			}
-			if loose++; loose > looseMax {
+			if loose++; loose > most {
 				return errTooMany
 			}
 			return add(path)
