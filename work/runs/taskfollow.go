@@ -47,8 +47,10 @@ func (c *Controller) followDue(now time.Time) {
 	if f.next.IsZero() || now.Before(f.next) {
 		return
 	}
-	f.next = now.Add(followEvery)
-	if f.busy {
+	if f.next = now.Add(followEvery); len(f.open) == 0 { // the last one was archived
+		f.next = time.Time{}
+	}
+	if f.busy || len(f.open) == 0 {
 		return
 	}
 	var files []string
