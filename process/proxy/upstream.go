@@ -36,7 +36,7 @@ func newUpstream(u wire.Upstream) (*upstream, error) {
 		}
 		at, err := url.Parse(text)
 		if err != nil || at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https" {
-			return nil, errors.New("https_proxy is no address such as http://proxy.example.org:3128; correct it in the daemon's environment")
+			return nil, errors.New("https_proxy is no address such as http://proxy.example.org:3128; correct it in the daemon's environment (SOCKS is not known here)")
 		}
 		up.proxy = at
 	}
@@ -109,7 +109,9 @@ func (u *upstream) connect(ctx context.Context, o outside, name string, port int
 	if err != nil {
 		return nil, fmt.Errorf("the upstream proxy: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = out.SetDeadline(time.Unix(1, 0)) })()
+	below := out
+	stop := context.AfterFunc(ctx, func() { _ = below.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
 	if u.proxy.Scheme == "https" {
 		config := u.tls()
 		config.ServerName = u.proxy.Hostname()

@@ -412,7 +412,9 @@ func networkAttempts() (all []networkAttempt) {
 			})
 		}},
 		networkAttempt{"UDP without connect", func() error {
-			return throughSocket(unix.AF_INET, unix.SOCK_DGRAM, 0, func(fd int) error { return unix.Sendto(fd, []byte("who\n"), 0, publicAddress()) })
+			return throughSocket(unix.AF_INET, unix.SOCK_DGRAM, 0, func(fd int) error {
+				return unix.Sendto(fd, []byte("who\n"), 0, publicAddress())
+			})
 		}},
 		networkAttempt{"from an address of the machine", func() error {
 			return throughSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) error {

@@ -3,8 +3,20 @@ package shim
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 )
+
+// RunsInside is the error of Outside for a process that runs in a session.
+type RunsInside struct {
+	PID     int
+	Session string
+	Held    bool // the network of its session is not this process's
+}
+
+func (r *RunsInside) Error() string {
+	return fmt.Sprintf("process %d runs in session %s, and only Fairlead itself is served here", r.PID, r.Session)
+}
 
 // Outside returns an error unless the process at the other end of a unix socket is one of this user's that runs in no session. A shim runs
 // outside of its own session. Sessions in which this process itself runs do not count.
@@ -23,9 +35,15 @@ func Outside(c syscall.Conn) error {
 		return fmt.Errorf("identify the process that connected: %w", err)
 	}
 	defer p.close()
-	switch is := p.origin(func(pid int) Origin { return caller(pid, marksAround, ancestry, "", enclosing()) }); {
+	held := true
+	is := p.origin(func(pid int) Origin {
+		held = !sameNetwork(pid)
+		return caller(pid, marksAround, ancestry, "", enclosing())
+	})
+	switch {
 	case is.Session != "":
-		return fmt.Errorf("process %d runs in session %s, and only Fairlead itself is served here", pid, is.Session)
+		_, session, _ := strings.Cut(is.Session, ".") // the mark begins with the workspace
+		return &RunsInside{pid, session, held}
 	case is.Unseen:
 		return fmt.Errorf("process %d ended before it could be identified, so it may have been an agent; connect again", pid)
 	}
