@@ -324,8 +324,11 @@ type Tasks struct {
 	Land string `yaml:"land" default:"squash" enum:"squash,merge,rebase,pr"`
 	// The name of the branch in a task's folder. `{id}` is the task's id, `{slug}` a few words of its text.
 	Branch string `yaml:"branch" default:"fairlead/{id}-{slug}" maxLength:"200" format:"branch"`
-	// The git remote for pull requests and issues.
+	// The git remote for pull requests, issues and fetches.
 	Remote string `yaml:"remote" default:"origin" pattern:"^[A-Za-z0-9_][A-Za-z0-9._/-]{0,99}$"`
+	// How often the daemon fetches the remote by itself while a task is open, such as `10m`; 1m or more. It moves no branch and asks for
+	// no password; after a failure it fetches no more until a reload, or a `fairlead task sync` that works. Absent: never.
+	Fetch time.Duration `yaml:"fetch" minimum:"1m" maximum:"24h"` // more often is no use: the copy follows each minute
 	// How pull requests are looked after (`land: pr`, and `fairlead pr`).
 	PR PullRequests `yaml:"pr"`
 	// Issues that become tasks by themselves: a label, and the agent that gets its issues. Only if this is set does Fairlead ask

@@ -278,6 +278,11 @@ func (c Runs) Merge(ctx context.Context, id string, what api.MergeBody) (api.Ord
 	return Post[api.Ordered](ctx, c.client, runPath(id, "/merge"), what)
 }
 
+// Sync fetches the remote for a task.
+func (c Runs) Sync(ctx context.Context, id string) (view.TaskSync, error) {
+	return Post[view.TaskSync](ctx, c.client, runPath(id, "/sync"), struct{}{})
+}
+
 // Drop ends a task and removes its folder.
 func (c Runs) Drop(ctx context.Context, id string) (api.Dropped, error) {
 	return Post[api.Dropped](ctx, c.client, runPath(id, "/drop"), struct{}{})

@@ -187,16 +187,20 @@ func handleSaid(ctx context.Context, s *Server, in *forChannel[api.SaidBody]) (*
 	return &api.Ordered{Seq: seq}, err
 }
 
-// polled is a route whose answer may wait as long as a poll: longer than the server allows for other
-// requests.
+// polled is a route whose answer may wait as long as a poll.
 func polled[In, Out any](do func(context.Context, *Server, *In) (*Out, error)) adder {
-	add := answerWithin(api.PollMax+api.AnswerMax, do)
+	return longAnswer(api.PollMax, do)
+}
+
+// longAnswer is a route whose answer may take this much longer than the server allows for other requests.
+func longAnswer[In, Out any](more time.Duration, do func(context.Context, *Server, *In) (*Out, error)) adder {
+	add := answerWithin(more+api.AnswerMax, do)
 	return func(s *Server, h huma.API, op huma.Operation) {
 		op.Middlewares = append(op.Middlewares, func(hc huma.Context, next func(huma.Context)) {
 			_, w := humago.Unwrap(hc)
 			rc := http.NewResponseController(w)
 			_ = rc.SetReadDeadline(time.Time{}) // if it cannot be set, the server's own limit applies and the client repeats the request
-			_ = rc.SetWriteDeadline(time.Now().Add(api.PollMax + s.waits.answer))
+			_ = rc.SetWriteDeadline(time.Now().Add(more + s.waits.answer))
 			next(hc)
 		})
 		add(s, h, op)

@@ -58,7 +58,8 @@ func (c askedOnce) status() int {
 		return 401
 	case "revoke-login":
 		return 404
-	case "sign-in-to-repository", "invite-host", "drain-host", "remove-host", "lead-host", "leave-cluster", "open-shell", "open-port":
+	case "sign-in-to-repository", "invite-host", "drain-host", "remove-host", "lead-host", "leave-cluster", "open-shell", "open-port",
+		"sync-task":
 		return 409
 	}
 	return 200

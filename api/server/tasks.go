@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/git/diff"
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
@@ -153,6 +154,17 @@ func reviewRoutes() []route {
 					return e.Tasks.MergeTask(ctx, by, in.ID, or(in.Body).Shown, or(in.Body).Tree, or(in.Body).Governing)
 				},
 			),
+		},
+		{
+			"sync-task", post, "/runs/{id}/sync", "Fetch the remote for a task",
+			"It fetches `tasks.remote` of the person's repository into its remote-tracking branches, with the person's login and without a prompt, and brings what has come to the folder's origin. It moves no branch.",
+			longAnswer(task.SyncMax, func(ctx context.Context, s *Server, in *RunPath) (*view.TaskSync, error) {
+				if err := identity(ctx).MayOrderRun("sync", in.ID); err != nil {
+					return nil, err
+				}
+				shown, err := s.engine.Tasks.SyncTask(ctx, in.ID)
+				return &shown, err
+			}),
 		},
 		{
 			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",

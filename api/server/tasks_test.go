@@ -28,6 +28,7 @@ var tasksAsked = []askedOnce{
 	{"remove-comment", "DELETE", "/runs/TASK1/comments/1", "", `"comments":[]`},
 	{"request-task", "POST", "/runs/TASK1/request", `{"text":"again"}`, `"seq"`},
 	{"merge-task", "POST", "/runs/TASK2/merge", `{}`, `"seq"`},
+	{"sync-task", "POST", "/runs/TASK2/sync", `{}`, `"row":"W9" "the repository has no remote origin`},
 	{"drop-task", "POST", "/runs/TASK3/drop", `{}`, `"ref"`},
 	{"tell-agent", "POST", "/agents/asker/tell", `{"text":"use v2"}`, `"seq" "agent":"asker" "session":"asker-1" "when":"at_once"`},
 	{"open-port", "POST", "/agents/coder/port", `{"port":3000}`, `"event":"open_port"`},
@@ -79,6 +80,7 @@ func TestTaskRoutes(t *testing.T) {
 		{"POST", "/steps/approve/approve", `{"tree":"0123456789ab"}`, 409, "shows no tree"},
 		{"POST", "/request", `{"text":"again","shown":"` + to + `"}`, 409, ""}, // no question shows it
 		{"POST", "/request", `{"text":"again"}`, 200, `"seq"`},
+		{"POST", "/sync", "", 409, "the repository has no remote origin"},
 		{"POST", "/drop", `{"note":"old"}`, 200, `"ref":"refs/fairlead/`},
 	} {
 		before := s.sup.orders(t)

@@ -99,7 +99,17 @@ func List(ctx context.Context, a *cli.App) error {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s ago\t%s\t%s\n", cli.Plain(t.ID), Words(t.Status), cli.Plain(t.Agent),
 			cli.Ago(max(0, time.Since(t.UpdatedAt))), cli.Line(t.Title, titleWidth), next(t))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.FetchStopped != "" { // it is the same for all
+			_, err := fmt.Fprintf(a.Out, "tasks.fetch has stopped: %s; it goes on after `fairlead reload`, or a `fairlead task sync %s` that works\n",
+				cli.Line(t.FetchStopped, cli.ErrorWidth), cli.Plain(t.ID))
+			return err
+		}
+	}
+	return nil
 }
 
 // Words is a status for people: needs you instead of needs_you.

@@ -67,7 +67,7 @@ that take images get the images, too.`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE:    func(cmd *cobra.Command, words []string) error { return tasks.Step(cmd.Context(), a.App, words[0]) },
 	})
-	cmd.AddCommand(taskRestoreCommand(a), taskSnapshotsCommand(a))
+	cmd.AddCommand(taskRestoreCommand(a), taskSnapshotsCommand(a), taskSyncCommand(a))
 	return cmd
 }
 
@@ -226,6 +226,23 @@ that has something in it. It needs no daemon.`,
 	}
 	cmd.Flags().IntVar(&at, "at", 0, "the `number` of a snapshot (default: the newest one)")
 	return cmd
+}
+
+func taskSyncCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "sync TASK",
+		Short: "Fetch the remote, so that a task can have its newest commits",
+		Long: `The daemon fetches tasks.remote (or origin) into the remote-tracking branches of your repository, with your login, and
+the task's folder can fetch them from its origin. It moves no branch, asks for no password and takes at most two minutes.
+The command prints what has come, and how far the task's base branch is behind. With tasks.fetch in fairlead.yaml the
+daemon fetches by itself.`,
+		Example:           "  fairlead task sync T12",
+		Args:              cli.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: a.completeRuns,
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			return tasks.Sync(ctx, a.App, client, words[0])
+		}),
+	}
 }
 
 func taskSnapshotsCommand(a *app) *cobra.Command {

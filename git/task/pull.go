@@ -128,7 +128,7 @@ type Look struct {
 func ForgeOf(ctx context.Context, t Task) (forge.Forge, error) {
 	remote, err := t.ask(ctx, nil, "config", "--get", "remote."+remoteName(t)+".url")
 	if worktree.GitHasNone(err) {
-		return nil, &Blocked{fmt.Sprintf("the repository has no remote %s; add it with git remote add %s URL, or name another one with tasks.remote in fairlead.yaml", remoteName(t), remoteName(t))}
+		return nil, &Blocked{noRemote(t)}
 	} else if err != nil {
 		return nil, err
 	}
@@ -238,21 +238,8 @@ func (p *pulling) play(ctx context.Context) (Look, error) {
 	return p.judge(ctx, r)
 }
 
-// git runs git about the remote, with the person's login and without prompts.
 func (p *pulling) git(ctx context.Context, args ...string) (string, error) {
-	env := []string{"GIT_NO_LAZY_FETCH=1"}
-	if ssh, err := p.ask(ctx, nil, "config", "--get", "core.sshCommand"); err == nil && ssh != "" {
-		env = append(env, "GIT_SSH_COMMAND="+ssh+" -o BatchMode=yes")
-	}
-	said, err := p.own().Run(ctx, pushMax, env, nil, args...)
-	if err == nil || ctx.Err() != nil {
-		return said, err
-	}
-	code := forge.Words(err.Error())
-	if errors.Is(err, context.DeadlineExceeded) {
-		code = forge.Offline
-	}
-	return said, &forge.Fault{Code: code, Text: fmt.Sprintf("remote %s: %v", remoteName(p.Task), err)}
+	return p.atRemote(ctx, pushMax, args...)
 }
 
 // tips asks the remote where the task's branch and the base are. Empty: there is none.

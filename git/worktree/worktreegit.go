@@ -102,7 +102,8 @@ func (g Git) Pipe(ctx context.Context, most time.Duration, env []string, feed fu
 	cmd := exec.CommandContext(ctx, path, append(slices.Clone(gitSettings), args...)...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = g.Dir, append(gitEnv(g.Dir), env...), gitGoMax
 	cmd.ExtraFiles = g.pipes
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // filters that git runs end with it
+	// Filters that git runs end with it. Without a terminal no program that it runs can ask a person for a password.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	complained := file.Capped{Max: gitErrorMax}
 	cmd.Stdout, cmd.Stderr = to, &complained

@@ -101,8 +101,27 @@ type TaskView struct {
 	Asked        *TaskAsked `json:"asked,omitempty" doc:"What a person is asked to approve; only while the task waits for that"`
 	PullRequest  string     `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
 	Issue        string     `json:"issue,omitempty" doc:"The URL of the issue that it is from"`
+	FetchStopped string     `json:"fetch_stopped,omitempty" doc:"Why tasks.fetch fetches the remote no more; it goes on after a reload, or a sync that works"`
 	CreatedAt    time.Time  `json:"created_at"`
 	UpdatedAt    time.Time  `json:"updated_at"`
+}
+
+// TaskSync is what a fetch of the remote has brought to a task.
+type TaskSync struct {
+	Remote   string         `json:"remote" doc:"The remote that was fetched"`
+	Base     string         `json:"base" doc:"The branch on which the task lands"`
+	Behind   int            `json:"behind" doc:"Commits of this branch on the remote that it lacks here; -1: the remote has no such branch, or it is not fetched"`
+	Ahead    int            `json:"ahead" doc:"Commits that it has here and not on the remote"`
+	Branches []SyncedBranch `json:"branches" nullable:"false" doc:"Remote-tracking branches that are new or have moved, the one of the base first"`
+	More     int            `json:"more" doc:"How many more of these there are"`
+}
+
+// SyncedBranch is a remote-tracking branch that a fetch has moved.
+type SyncedBranch struct {
+	Name string `json:"name" doc:"Such as origin/main"`
+	New  int    `json:"new" doc:"Commits that have come"`
+	Lost int    `json:"lost" doc:"Commits that it had before and has no more"`
+	Made bool   `json:"made" doc:"It was not known before; its commits are not counted"`
 }
 
 // TreeDigits is how many digits of a tree's hash are printed, and how many an approval has to name at least.

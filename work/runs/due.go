@@ -45,6 +45,7 @@ func (c *Controller) RunHooks() loop.Hooks {
 			for _, at := range c.snapshots {
 				next = table.Earliest(next, at)
 			}
+			next = table.Earliest(next, c.follow.next)
 			for id := range c.loop.State().Runs {
 				next = table.Earliest(next, c.loop.State().DeadlineRun(id))
 			}
@@ -52,6 +53,7 @@ func (c *Controller) RunHooks() loop.Hooks {
 		},
 		Due: func(now time.Time) []loop.Request {
 			c.takeSnapshots(now)
+			c.followDue(now)
 			var batch []loop.Request
 			for _, id := range c.loop.State().RunIDs() {
 				if at := c.loop.State().DeadlineRun(id); !at.IsZero() && !now.Before(at) {

@@ -169,6 +169,7 @@ func (c *Controller) actOnRun(id string) {
 		}
 	}
 	c.watchFolder(id, r)
+	c.watchRepository(id, r)
 	c.ProjectRun(m)
 	c.lookAfter(m, r, asks)
 }
@@ -203,6 +204,7 @@ func (c *Controller) forgetRun(id string) {
 	}
 	delete(c.Live, id)
 	delete(c.snapshots, id)
+	delete(c.follow.open, id)
 }
 
 // actOnStep carries out an action of a run. Calculations run here, on a team whose changes are

@@ -3,6 +3,7 @@ package runs
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -22,6 +23,9 @@ type Controller struct {
 	starting map[string]bool       // runs whose folder is made for an order that is not decided yet
 
 	snapshots map[string]time.Time // when the folder of a task at work is kept next
+	follow    follower
+
+	fetchStopped atomic.Pointer[string] // why tasks.fetch fetches no more; nil: it goes on
 
 	sizes folderSizes
 
@@ -34,6 +38,6 @@ type Controller struct {
 func New(l *loop.Loop, opts outside.Options, sessions *sessions.Controller) *Controller {
 	return &Controller{
 		loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{},
-		starting: map[string]bool{}, snapshots: map[string]time.Time{},
+		starting: map[string]bool{}, snapshots: map[string]time.Time{}, follow: follower{open: map[string]bool{}},
 	}
 }

@@ -62,6 +62,9 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 		shown.Waits = append(shown.Waits, away)
 	}
 	shown.Task = taskView(t, howOf(t, id), r)
+	if why := c.fetchStopped.Load(); why != nil && shown.Task != nil && !runIsDone(r) {
+		shown.Task.FetchStopped = *why
+	}
 	shown.CostUSD = t.Notes[id].Total.CostUSD
 	if m := c.Live[id]; m != nil {
 		shown.FileBehind = m.due != m.said.Load()

@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
+	"github.com/fairlead-dev/fairlead/git/forge"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
@@ -156,6 +157,34 @@ func (c *Controller) MergeTask(ctx context.Context, by change.Actor, id, shown, 
 		tree = r.Task.Asked.Tree
 	}
 	return c.runs.Answer(ctx, by, id, task.StepApprove, view.StepAnswer{Tree: tree, Governing: governing})
+}
+
+// SyncTask fetches the remote of a task's repository, and brings what has come to its folder's origin. It moves no branch.
+func (c *Controller) SyncTask(ctx context.Context, id string) (shown view.TaskSync, err error) {
+	t, err := c.open(ctx, id)
+	if err != nil {
+		return shown, err
+	}
+	done, err := t.Sync(ctx)
+	blocked, fault := (*task.Blocked)(nil), (*forge.Fault)(nil)
+	if errors.As(err, &blocked) || errors.As(err, &fault) {
+		r, unknown := c.runs.RunByID(ctx, id)
+		if unknown != nil {
+			return shown, unknown
+		}
+		return shown, refuse(id, "sync", *r.Task, "%v", err)
+	}
+	if err != nil {
+		return shown, fmt.Errorf("fetch the remote for task %s: %w", id, err)
+	}
+	c.runs.Fetched()
+	shown = view.TaskSync{
+		Remote: done.Remote, Base: t.Base, Behind: done.Behind, Ahead: done.Ahead, More: done.More, Branches: []view.SyncedBranch{},
+	}
+	for _, b := range done.Branches {
+		shown.Branches = append(shown.Branches, view.SyncedBranch(b))
+	}
+	return shown, nil
 }
 
 func (c *Controller) head(ctx context.Context) (seq uint64, err error) {

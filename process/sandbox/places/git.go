@@ -72,7 +72,7 @@ func ReadOnlyGit(dir string, write []string) string {
 	return at
 }
 
-// clone opens a clone for its agent, and the objects that it borrows from Fairlead's repositories.
+// clone opens a clone for its agent, and what it borrows from: Fairlead's copy of the repository, which is its origin.
 func (m *maker) clone(clone string) {
 	if !m.ReadOnly {
 		m.add(sandbox.Place{Path: filepath.Join(clone, ".git"), Access: sandbox.Write})
@@ -82,11 +82,13 @@ func (m *maker) clone(clone string) {
 	}
 }
 
-// alternates are the folders of objects that a clone borrows, and what those borrow. The file is the agent's: only what lies in a
-// copy that Fairlead has made counts. A host without a copy has made its clones of the repository there.
+// alternates are the copies that a clone borrows objects from, as its origin whole, and the folders of objects that those borrow. The
+// file is the agent's: only what lies in a copy that Fairlead has made counts. A host without a copy has made its clones of the repository
+// there, of which only the objects are read.
 func (m *maker) alternates(clone string) (found []string) {
-	ours := []string{filepath.Join(m.State, "git"), filepath.Join(m.State, "gits")}
+	ours, copies := []string{filepath.Join(m.State, "git"), filepath.Join(m.State, "gits")}, true
 	if top := topOf(m.Root); top != "" && !slices.ContainsFunc(ours, isFolder) {
+		copies = false
 		ours = append(ours, filepath.Join(top, ".git"))
 		if at := sharedGitDir(top); at != "" {
 			ours = append(ours, at)
@@ -94,7 +96,11 @@ func (m *maker) alternates(clone string) (found []string) {
 	}
 	for _, real := range namedIn(filepath.Join(clone, ".git", "objects")) {
 		if slices.ContainsFunc(ours, func(o string) bool { return isBelow(real, o) }) {
-			found = append(append(found, real), namedIn(real)...)
+			more := namedIn(real)
+			if copies {
+				real = filepath.Dir(real)
+			}
+			found = append(append(found, real), more...)
 		}
 	}
 	return found

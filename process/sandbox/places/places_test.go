@@ -244,7 +244,7 @@ var gitRows = map[string]workspaceRow{
 				write repo/.agents/worktrees/T1
 				read repo/.agents/worktrees/T1/.claude make
 				read repo/.fairlead<repo/.fairlead/tmp/coder-1/hidden/BASE+repo+.fairlead
-				read repo/.fairlead/git/r.git/objects`,
+				read repo/.fairlead/git/r.git`,
 	},
 	"a clone of ours elsewhere": {
 		tree: "repo/.git/objects/ repo/.fairlead/git/objects/ repo/.fairlead/gits/x/objects/info/alternates=BASE/other/.git/objects other/.git/objects/" +
@@ -252,8 +252,8 @@ var gitRows = map[string]workspaceRow{
 		dir: "trees/r1", change: func(m *machine, s *places.Session) { s.Clone = s.Dir },
 		want: `write trees/r1
 				read trees/r1/.claude
-				read repo/.fairlead/git/objects
-				read repo/.fairlead/gits/x/objects
+				read repo/.fairlead/git
+				read repo/.fairlead/gits/x
 				read other/.git/objects`,
 	},
 	"a clone elsewhere of a host, which has no copy": {
