@@ -20,6 +20,7 @@ const (
 	bytesMax  = 256 << 10            // of a login file: a hundred servers with tokens are 100 KiB
 	tokenMax  = 16 << 10             // bytes; JWTs with many claims have some 4 KiB
 	aheadMax  = 400 * 24 * time.Hour // of an expiry: the longest known token holds for a year; a later time would always win
+	numberMax = 32                   // digits: a time in seconds with all that a program prints behind the point
 	groupsMax = 256                  // objects with tokens in one file
 )
 
@@ -164,7 +165,7 @@ func timeOf(number jsontext.Value, unit time.Duration) time.Time {
 func isToken(value any) bool {
 	switch value := value.(type) {
 	case jsontext.Value:
-		return true
+		return len(value) <= numberMax
 	case string:
 		return value != "" && len(value) <= tokenMax &&
 			!strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })

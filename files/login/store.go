@@ -180,7 +180,7 @@ func look(path string) (version, error) {
 func (v version) moved() bool {
 	info, err := os.Lstat(v.path)
 	if err != nil || !info.Mode().IsRegular() {
-		return v.info != nil || !errors.Is(err, fs.ErrNotExist)
+		return v.info != nil
 	}
 	return v.info == nil || !os.SameFile(info, v.info) || info.Size() != v.info.Size() || !info.ModTime().Equal(v.info.ModTime())
 }
