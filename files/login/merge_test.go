@@ -78,7 +78,7 @@ func TestMerge(t *testing.T) {
 		"long": {
 			person: c(1, "", ""), session: strings.Replace(c(2, "", ""), "1800000020000", "1."+strings.Repeat("0", numberMax), 1), refused: "a token in it is none",
 		},
-		"negative":         {person: c(1, "", ""), session: strings.Replace(c(2, "", ""), "1800000020000", "-5", 1), fresher: true},
+		"negative": {person: c(1, "", ""), session: strings.Replace(c(2, "", ""), "1800000020000", "-5", 1), fresher: true},
 		"a server": {
 			person: fmt.Sprintf(mcp, "https://a", "m1", 1), session: fmt.Sprintf(mcp, "https://a", "m2", 2),
 			want: fmt.Sprintf(mcp, "https://a", "m2", 2),
