@@ -27,10 +27,19 @@ func compact(t *testing.T, text string) string {
 	return strings.Join(strings.Fields(string(out)), "")
 }
 
-// TestMerge is the table of what is taken from a session's file: fresher tokens of the same account, and nothing else.
-func TestMerge(t *testing.T) {
-	t.Parallel()
-	now := time.Unix(1_800_000_000, 0)
+// mergeRow is a person's file and a session's, and what the person has afterwards.
+type mergeRow struct {
+	program, file   string
+	person, session string
+	want            string // empty: the person's stays
+	later           bool   // the session's file was written later
+	fresher         bool   // the person's has the fresher tokens
+	refused         string
+	other           bool
+}
+
+// mergeRows is the table of what is taken from a session's file: fresher tokens of the same account, and nothing else.
+func mergeRows() map[string]mergeRow {
 	const claude = `{"claudeAiOauth":{"accessToken":"a%d","refreshToken":"r%d","expiresAt":18000000%d0000%s}%s}`
 	c := func(n int, inside, behind string) string { return fmt.Sprintf(claude, n, n, n, inside, behind) }
 	codex := func(sub string, n int64, account, key, more string) string {
@@ -38,15 +47,7 @@ func TestMerge(t *testing.T) {
 			key, token(sub, 1), token(sub, 1_800_000_000+n), n, account, n, more)
 	}
 	const mcp = `{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":5},"mcpOAuth":{"x.y|1":{"serverUrl":"%s","accessToken":"%s","expiresAt":%d}}}`
-	for name, row := range map[string]struct {
-		program, file   string
-		person, session string
-		want            string // empty: the person's stays
-		later           bool   // the session's file was written later
-		fresher         bool   // the person's has the fresher tokens
-		refused         string
-		other           bool
-	}{
+	return map[string]mergeRow{
 		"the same":          {person: c(1, "", ""), session: c(1, "", "")},
 		"a refresh":         {person: c(1, "", ""), session: c(2, "", ""), want: c(2, "", "")},
 		"the person's":      {person: c(3, "", ""), session: c(2, "", ""), fresher: true, later: true},
@@ -131,7 +132,13 @@ func TestMerge(t *testing.T) {
 			session: fmt.Sprintf(`{"accessToken":%q,"refreshToken":"r2"}`, token("me", 2)),
 			want:    fmt.Sprintf(`{"accessToken":%q,"refreshToken":"r2"}`, token("me", 2)),
 		},
-	} {
+	}
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	for name, row := range mergeRows() {
 		if row.program == "" {
 			row.program, row.file = "claude", ".credentials.json"
 		}

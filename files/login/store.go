@@ -232,7 +232,7 @@ func (s Store) exchange(person, session string, settled bool) (refused []string,
 	inside, faultOfSession := ours.side()
 	if faultOfPerson != nil || faultOfSession != nil {
 		if !settled && (faultOfPerson != nil || !changed) {
-			return nil, false, nil // it may be being written
+			return nil, false, nil //nolint:nilerr // a program may be about to write the rest
 		}
 		if faultOfPerson == nil && !changed && len(ours.text) > 0 {
 			refused = []string{faultOfSession.Error()}

@@ -46,7 +46,8 @@ func Watch(ctx context.Context, state string, log *slog.Logger) {
 				due = true
 				soon.Reset(gather)
 			}
-		case <-faults: // some were lost
+		case err := <-faults:
+			w.say("changes of logins were lost, so all are looked at", err.Error())
 			due = true
 			soon.Reset(gather)
 		case <-soon.C:

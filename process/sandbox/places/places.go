@@ -92,7 +92,10 @@ type maker struct {
 // Of decides what a session sees.
 func Of(s Session) (*Places, error) {
 	p := &Places{session: s, files: map[string][]byte{}, links: map[string]string{}}
-	m := &maker{Session: s, Places: p, list: map[string]sandbox.Place{}, unseen: map[string]string{}, single: map[string]bool{}, env: environOf(s.Env)}
+	m := &maker{
+		Session: s, Places: p, list: map[string]sandbox.Place{}, unseen: map[string]string{}, single: map[string]bool{},
+		env: environOf(s.Env),
+	}
 	var err error
 	if m.Root, err = filepath.EvalSymlinks(s.Root); err != nil {
 		return nil, fmt.Errorf("find the folder of fairlead.yaml: %w", err)
