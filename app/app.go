@@ -18,6 +18,7 @@ import (
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 	"github.com/fairlead-dev/fairlead/work/listen"
+	"github.com/fairlead-dev/fairlead/work/network"
 	"github.com/fairlead-dev/fairlead/work/notices"
 	"github.com/fairlead-dev/fairlead/work/questions"
 	"github.com/fairlead-dev/fairlead/work/runs"
@@ -45,6 +46,7 @@ type App struct {
 	Notices     *notices.Controller
 	Listener    *listen.Listener
 	Starts      *starts.Controller
+	Network     *network.Controller
 
 	Cluster *membership.Controller // the other machines of the team
 
@@ -84,6 +86,7 @@ func Open(ctx context.Context, opts seam.Options) (*App, error) {
 	})
 	e.Transitions = transitions.New(l, opts.Log)
 	e.Notices = notices.New(l, opts)
+	e.Network = network.New(l, opts)
 	e.Listener = listen.New(l, opts, listen.Parts{
 		Sessions: e.Sessions, Channels: e.Channels, Dispatch: e.Dispatch, Questions: e.Questions,
 	})
@@ -110,7 +113,7 @@ func Check(conf *config.Config, drivers map[string]driver.Driver) error {
 		if drivers[agent.Driver] == nil {
 			return fmt.Errorf("agent %s: this build of fairlead has no driver %q", agent.Name, agent.Driver)
 		}
-		if _, err := questions.RulebookOf(agent); err != nil {
+		if _, err := questions.ReadPermissions(agent); err != nil {
 			return err
 		}
 	}
@@ -133,6 +136,7 @@ func (e *App) Run(ctx context.Context) (err error) {
 	case err != nil:
 		return fmt.Errorf("recover the team: %w", err)
 	}
+	e.Loop.Go(e.Network.Watch)
 	return e.Loop.Run(ctx)
 }
 

@@ -56,8 +56,9 @@ type bubble struct {
 	began   time.Time     // when the machine began
 	cluster *seam.Cluster // nil: there are no other hosts
 
-	elsewhere func(context.Context, string, []string) ([]seam.ProcessConflict, error) // finds processes that have a conversation open
+	conflicts func(context.Context, string, []string) ([]seam.ProcessConflict, error) // finds processes that have a conversation open
 	tellers   *seam.Notices
+	proxy     func() (seam.ProxyConn, error) // nil: there is none
 }
 
 // inBubble runs a test in its own bubble.
@@ -117,7 +118,7 @@ func (b *bubble) open(last int, undone bool) {
 	e, err := Open(b.t.Context(), seam.Options{
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: hostHandle{b.host, b.crashPoint},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
-		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.elsewhere, Notices: b.tellers, Cluster: b.cluster,
+		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.conflicts, Notices: b.tellers, Cluster: b.cluster, Proxy: b.proxy,
 		Log: slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {

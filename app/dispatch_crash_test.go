@@ -40,7 +40,7 @@ func (b *bubble) hostSessions(dir string) notifiedSessions {
 // crashOnFolderWrite makes the engine crash also at writes into a folder.
 func (b *bubble) crashOnFolderWrite() {
 	fate := b.crashPoint
-	b.engine.Dispatch.FolderState.Door = func(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (now dispatch.Dispatch,
+	b.engine.Dispatch.FolderState.Decide = func(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (now dispatch.Dispatch,
 		err error,
 	) {
 		dead := fate.act(fmt.Sprintf("tell the folder %T", in), func() { now, err = dispatchctl.DecideInFolder(f, by, in) })

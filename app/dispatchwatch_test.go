@@ -58,10 +58,10 @@ func TestSessionFoldersAreFound(t *testing.T) {
 		os.MkdirAll(filepath.Join(root, "empty"), 0o755),
 		os.WriteFile(filepath.Join(root, "file"), nil, 0o644),
 		os.Symlink(far, filepath.Join(root, "link")),
-		os.MkdirAll(filepath.Join(root, dispatchctl.ElsewhereFolder), 0o755),
-		os.WriteFile(filepath.Join(root, dispatchctl.ElsewhereFolder, "0123456789abcdef"), []byte(far+"\n"), 0o644),
-		os.WriteFile(filepath.Join(root, dispatchctl.ElsewhereFolder, "relative"), []byte("../far\n"), 0o644),
-		os.Symlink("/etc/passwd", filepath.Join(root, dispatchctl.ElsewhereFolder, "linked")),
+		os.MkdirAll(filepath.Join(root, dispatchctl.RegisteredFolder), 0o755),
+		os.WriteFile(filepath.Join(root, dispatchctl.RegisteredFolder, "0123456789abcdef"), []byte(far+"\n"), 0o644),
+		os.WriteFile(filepath.Join(root, dispatchctl.RegisteredFolder, "relative"), []byte("../far\n"), 0o644),
+		os.Symlink("/etc/passwd", filepath.Join(root, dispatchctl.RegisteredFolder, "linked")),
 	} {
 		if err != nil {
 			t.Fatal(err)

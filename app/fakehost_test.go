@@ -141,7 +141,7 @@ func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch s
 			refused = &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
 			return
 		case h.sessions[id] != nil:
-			refused = &seam.AlreadyStarted{Session: id}
+			refused = &spawn.AlreadyStarted{Session: id}
 			return
 		}
 		for other, s := range h.sessions {

@@ -10,4 +10,5 @@ func (e *App) registerAll() {
 	e.Loop.Register(e.Agents.AgentHooks())
 	e.Loop.Register(e.Runs.RunHooks())
 	e.Loop.Register(e.Starts.StartHooks())
+	e.Loop.Register(e.Network.Hooks())
 }

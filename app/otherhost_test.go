@@ -207,7 +207,7 @@ func (o *otherHost) serveStart(here hostHandle) {
 			return nil, err
 		}
 		if in.Launch.Dir != "" && in.Launch.Dir != o.tree() {
-			return nil, &seam.CannotStart{Why: "it is to work in " + in.Launch.Dir}
+			return nil, &spawn.CannotStart{Why: "it is to work in " + in.Launch.Dir}
 		}
 		p, err := here.Start(ctx, id, in.Epoch, spawn.Launch{Argv: in.Launch.Argv, Input: in.Launch.Input}, 0)
 		if err != nil {
@@ -386,14 +386,14 @@ func (a *pipedAnswer) Write(b []byte) (int, error) {
 	return a.to.Write(b)
 }
 
-// elsewhereFlow is a workflow of one step.
-const elsewhereFlow = "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
+// oneStepFlow is a workflow of one step.
+const oneStepFlow = "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
 
 // teamBubble is a team whose agent coder works on other hosts. work is what each of its sessions does.
 // Bubbles with `git worktree` do not run in parallel: such commands wait for each other in the whole process.
 func teamBubble(t *testing.T, onLost host.OnLost, work func(s *fakeSession), test func(t *testing.T, b *bubble, hosts []*otherHost)) {
 	t.Helper()
-	taskBubble(t, elsewhereFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { work(s) }, nil, func(t *testing.T, b *bubble) {
+	taskBubble(t, oneStepFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { work(s) }, nil, func(t *testing.T, b *bubble) {
 		coder := b.agent("coder")
 		coder.Host.Any, coder.Host.Labels, coder.OnLost = true, []string{"gpu"}, string(onLost)
 		hosts := b.others("b", "c")

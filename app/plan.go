@@ -99,7 +99,7 @@ func (p *planner) steps(name string, s observation) []view.PlanStep {
 	case s.follows && s.found == seam.Running:
 		return append([]view.PlanStep{{
 			Do: view.DoAdopt, Session: id, Why: fmt.Sprintf("it outlived the daemon, as process %d", s.pid),
-			Talk: p.continues(p.team.Agents[name], &s.session),
+			Conversation: p.continues(p.team.Agents[name], &s.session),
 		}}, p.settle(name)...)
 	case s.follows && s.found == seam.Exited:
 		first := view.PlanStep{Do: view.DoTakeEnd, Session: id, Why: "it ended while no daemon ran"}
@@ -130,7 +130,7 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 	well, failed := play(control.OK), play(control.Failed)
 	if slices.EqualFunc(well, failed, func(a, b view.PlanStep) bool { return a.Do == b.Do && a.Session == b.Session }) {
 		for i := range well {
-			well[i].Talk = eitherConversation(well[i].Talk, failed[i].Talk)
+			well[i].Conversation = eitherConversation(well[i].Conversation, failed[i].Conversation)
 			if well[i].Why != failed[i].Why {
 				well[i].Why = "however it ended, " + was.Control.Current() + " is over"
 				if was.Session.ServesChannels() {
@@ -145,7 +145,7 @@ func (p *planner) either(name string, over func(control.Outcome) team.SessionEnd
 	}
 	for i := range failed {
 		failed[i].If = ifFailed
-		failed[i].Talk = failed[i].Talk.IfCutOff()
+		failed[i].Conversation = failed[i].Conversation.IfCutOff()
 	}
 	return append(well, failed...)
 }
@@ -183,7 +183,9 @@ func (p *planner) settle(name string) []view.PlanStep {
 			} else if folder, w, is := team.DispatchActionOf(s.For); is {
 				why = status.WorkWords(folder, w)
 			}
-			return append(steps, view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(s.Kind), Why: why, Talk: p.resume(a, s)})
+			return append(steps, view.PlanStep{
+				Do: view.DoStart, Session: s.ID, Kind: string(s.Kind), Why: why, Conversation: p.resume(a, s),
+			})
 		}
 		steps = append(steps, view.PlanStep{Do: view.DoWithdraw, Session: s.ID, Why: why})
 		if !p.decide(name, team.SessionEnded{Session: s.ID, Outcome: control.Withdrawn, Why: why}) {
@@ -208,9 +210,9 @@ func (p *planner) idle(a *team.Agent) view.PlanStep {
 		return view.PlanStep{Do: view.DoLeave, Why: held + desiredText(a, p.at)}
 	case !retry.IsZero() && held == "":
 		return view.PlanStep{
-			Do:   view.DoWait,
-			Why:  fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339)),
-			Talk: p.resume(a, &team.Session{Kind: control.Work, For: team.ForControl}),
+			Do:           view.DoWait,
+			Why:          fmt.Sprintf("%d failed in a row; the next try is at %s", a.Control.Failures, retry.UTC().Format(time.RFC3339)),
+			Conversation: p.resume(a, &team.Session{Kind: control.Work, For: team.ForControl}),
 		}
 	}
 	return view.PlanStep{Do: view.DoRest, Why: held + desiredText(a, p.at)}

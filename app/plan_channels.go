@@ -32,7 +32,7 @@ func (p *planner) channelSession(a *team.Agent) (view.PlanStep, bool) {
 // next returns the next session of an agent's slot.
 func (p *planner) next(a *team.Agent, kind control.Kind, forWhom team.Purpose, why string) view.PlanStep {
 	s := team.Session{ID: fmt.Sprintf("%s-%d", a.Name, a.Opened+1), Kind: kind, For: forWhom}
-	return view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(kind), Why: why, Talk: p.resume(a, &s)}
+	return view.PlanStep{Do: view.DoStart, Session: s.ID, Kind: string(kind), Why: why, Conversation: p.resume(a, &s)}
 }
 
 // tellText describes an action for an agent.

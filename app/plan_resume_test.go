@@ -90,8 +90,8 @@ func planConversations(plan view.Plan) []view.PlanConversation {
 	var found []view.PlanConversation
 	for _, line := range plan.Lines {
 		for _, step := range line.Steps {
-			if step.Talk != nil {
-				found = append(found, *step.Talk)
+			if step.Conversation != nil {
+				found = append(found, *step.Conversation)
 			}
 		}
 	}

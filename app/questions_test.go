@@ -461,7 +461,7 @@ func TestOwnTools(t *testing.T) {
 		{"mcp__fairlead__say__x", true, false},
 		{"mcp__fairlead2__say", true, false},
 	} {
-		rules, err := questions.RulebookOf(&config.Agent{Name: "coder", MCP: tt.offered})
+		rules, err := questions.ReadPermissions(&config.Agent{Name: "coder", MCP: tt.offered})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -518,7 +518,7 @@ func FuzzCall(f *testing.F) {
 	f.Add("run", `{"args":{"command":["a"]}}`)
 	f.Add("mcp__fairlead__say", `{"args":{"text":"x"}}`)
 	f.Add("", `[1`)
-	rules, err := questions.RulebookOf(&config.Agent{
+	rules, err := questions.ReadPermissions(&config.Agent{
 		Name:        "coder",
 		Permissions: config.Permissions{Allow: []string{"Bash(git *)", "Write", "Read"}, Deny: []string{"Bash(rm *)"}},
 	})

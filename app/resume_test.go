@@ -268,9 +268,9 @@ func TestResumeOfATalk(t *testing.T) {
 	})
 }
 
-// TestResumeElsewhere checks that a conversation that another process has open is resumed only if a
+// TestResumeProcessConflict checks that a conversation that another process has open is resumed only if a
 // person says so, or the process closes it.
-func TestResumeElsewhere(t *testing.T) {
+func TestResumeProcessConflict(t *testing.T) {
 	t.Parallel()
 	for _, leaves := range []bool{true, false} {
 		t.Run(fmt.Sprintf("leaves=%v", leaves), func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestResumeElsewhere(t *testing.T) {
 					PID: 4711, Program: "claude", Sign: "its arguments name the conversation",
 					Under: "tmux, session 0 of server 99",
 				}}
-				b.elsewhere = func(_ context.Context, id string, _ []string) ([]seam.ProcessConflict, error) {
+				b.conflicts = func(_ context.Context, id string, _ []string) ([]seam.ProcessConflict, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if id != "talk-coder-1" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
@@ -26,6 +27,10 @@ func (c *checker) config() *Config {
 	c.dispatch(cfg)
 	c.targets(&cfg.Notify)
 	tasks := c.root.Get("tasks")
+	cfg.Tasks.Network = c.network(tasks.Get("network"), cfg.Tasks.NetworkWords, network.Setting{Packages: true})
+	if cfg.Tasks.Network.Model {
+		c.fault(tasks.Get("network"), "names model, and setup and checks have no model; remove it, or name the host")
+	}
 	c.startable(tasks.Get("reviewer"), cfg, "so it cannot review tasks")
 	for _, f := range fieldsOf(tasks.Get("from")) {
 		c.startable(f.Value, cfg, "so it cannot get tasks")
@@ -104,6 +109,7 @@ func (c *checker) agent(f *file.YAMLField, a *Agent, cfg *Config) {
 		a.Sandbox.Mode = defaultSandbox(a)
 	}
 	c.sandbox(n.Get("sandbox"), &a.Sandbox)
+	c.agentNetwork(n, a, cfg)
 	if a.Permissions.Otherwise == OtherwiseAllow && a.Permissions.Timeout == 0 {
 		c.note(n.Get("permissions").Get("otherwise"), "has no effect: with timeout 0s, the agent waits for a person without a limit")
 	}
@@ -209,9 +215,49 @@ func (c *checker) sandbox(n *file.YAMLNode, box *AgentSandbox) {
 	check("read", box.Read)
 	check("write", box.Write)
 	check("hide", box.Hide)
-	if box.Mode == SandboxOff && len(in)+len(box.Sockets) > 0 {
+	for i, port := range box.Local {
+		if network.Reserved(port) {
+			c.fault(n.Get("local").Items[i], "port %d of a session is its way into the network; let the service listen at another one too", port)
+		}
+	}
+	if box.Mode == SandboxOff && len(in)+len(box.Sockets)+len(box.Local) > 0 {
 		c.note(n, "has no effect with mode off: there is no wall then")
 	}
+}
+
+// agentNetwork reports the key where no wall holds it, and the word model where it allows nothing.
+func (c *checker) agentNetwork(n *file.YAMLNode, a *Agent, cfg *Config) {
+	key := n.Field("network")
+	a.Network = c.network(n.Get("network"), a.NetworkWords, network.Default())
+	if key == nil {
+		return
+	}
+	_, known := network.ProviderOf(a.Driver, a.Command, a.Env.Names())
+	switch main := a.Name == cfg.Dispatch.Main && cfg.Dispatch.Sandbox.On(); {
+	case a.Sandbox.On() || main:
+		if a.Network.Model && !known {
+			c.note(key.Value, "names model, which allows no host: the service of this program's model is not known; name its host here")
+		}
+	case n.Get("sandbox") != nil:
+		c.keyFault(key, "is held by the wall, and sandbox is off; remove one of the two keys")
+	default:
+		c.keyFault(key, "is held by the wall, and this agent has none; add sandbox: workspace, or remove this key")
+	}
+}
+
+// network reads the items of a network. Items that are wrong alone are already reported.
+func (c *checker) network(n *file.YAMLNode, words []string, standard network.Setting) network.Setting {
+	for _, word := range words {
+		if _, err := network.Parse([]string{word}); err != nil {
+			return standard
+		}
+	}
+	if len(words) == 0 {
+		return standard
+	}
+	setting, err := network.Parse(words)
+	c.checked(n, err)
+	return setting
 }
 
 // folders records which agent has which folder.

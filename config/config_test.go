@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/core/network"
 )
 
 // folder creates a folder with the given files and returns its resolved path.
@@ -124,7 +126,7 @@ func TestContract(t *testing.T) {
 				ReportWithin: 5 * time.Minute,
 				Resume:       ResumeInterrupted, OnLost: "restart", MCP: true,
 				Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
-				Sandbox:     AgentSandbox{Mode: SandboxOff},
+				Sandbox:     AgentSandbox{Mode: SandboxOff}, Network: network.Setting{Model: true, Packages: true},
 			},
 			{
 				Name: "reviewer", Driver: DriverScript, Script: filepath.Join(dir, "reviewer.script.yaml"),
@@ -133,7 +135,7 @@ func TestContract(t *testing.T) {
 				Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, ReportWithin: 5 * time.Minute,
 				Resume: ResumeInterrupted, OnLost: "restart", MCP: true,
 				Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
-				Sandbox:     AgentSandbox{Mode: SandboxOff},
+				Sandbox:     AgentSandbox{Mode: SandboxOff}, Network: network.Setting{Model: true, Packages: true},
 			},
 		},
 		Channels: []Channel{{
@@ -143,7 +145,7 @@ func TestContract(t *testing.T) {
 		Dispatch: Dispatch{Sandbox: AgentSandbox{Mode: SandboxAuto}, Commits: true},
 		Tasks: Tasks{
 			Land: "squash", Branch: TaskBranch, Timeout: 30 * time.Minute, DiskBytes: 20e9, Remote: "origin",
-			PR: PullRequests{PollDefault, "once"}, Most: 3,
+			PR: PullRequests{PollDefault, "once"}, Most: 3, Network: network.Setting{Packages: true},
 		},
 		TurnConfig: TurnConfig{
 			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/governing"
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/core/policy"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -49,6 +50,9 @@ func (c *checker) formatted(n *file.YAMLNode, format string) string {
 		if !namePattern.MatchString(n.Text) {
 			c.fault(n, "%s is not a name: %s", shown(n), nameRule)
 		}
+	case "network":
+		_, err := network.Parse([]string{n.Text})
+		c.checked(n, err)
 	case "page":
 		if n.Text == "" {
 			return ""

@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/internal/origin"
 )
 
@@ -130,6 +131,12 @@ type Agent struct {
 	// acp`, `claude` and `codex` and for an agent with `can_write`, and else `off`; `off` for `loop: foreign`. `fairlead why AGENT`
 	// says what is not held. Limits of the wall: `doc/agents/permissions.md`.
 	Sandbox AgentSandbox `yaml:"sandbox"`
+	// Which hosts the agent reaches. A list of `model` (the service of its model), `packages` (registries of packages) and hosts:
+	// `example.org` at 443 and 80, `example.org:8443`, `*.example.org`, `10.0.0.5:8080`. Only hosts that are named here may be private
+	// or at another port. `none`: no host. `all`: each public name at 443 and 80. An allowed host is a way out for data. The wall holds
+	// the network, so an agent with `sandbox: off` has this machine's. Default: `[model, packages]`. See `doc/network.md`.
+	NetworkWords []string        `yaml:"network" minItems:"1" maxItems:"202" maxLength:"300" format:"network" alone:"true"`
+	Network      network.Setting // of NetworkWords, or the default
 	// Whether the agent's program is offered the team's tools over MCP: to end its turn, to say something, to report a step, to ask
 	// a person. `auto`: if the program supports them.
 	MCP bool `yaml:"mcp" default:"auto" enum:"auto,off"`
@@ -193,6 +200,9 @@ type AgentSandbox struct {
 	// Paths of single unix sockets that can be reached, such as that of an ssh agent or a container daemon. What listens there can
 	// act for the program outside of the wall, so each is shown as a hole.
 	Sockets []string `yaml:"sockets" maxItems:"32" format:"place"`
+	// Ports of this machine's loopback that can be reached at the same numbers, such as that of a database. What listens there can act
+	// for the program outside of the wall, so each is shown as a hole.
+	Local []int `yaml:"local" maxItems:"16" minimum:"1" maximum:"65535" uniqueItems:"true"`
 }
 
 // Permissions say what an agent may do. Its bounds are the fields of seed 002 (policy.Within explains them);
@@ -276,6 +286,10 @@ type Tasks struct {
 	// Commands that must succeed before you are asked and before the task lands, such as `go test ./...`. If one fails, its output
 	// goes back to the agent.
 	Checks []string `yaml:"checks" maxItems:"100"`
+	// Which hosts `setup` and `checks` reach, in the form of an agent's `network`, without `model`. They never get a key. Default:
+	// `[packages]`.
+	NetworkWords []string        `yaml:"network" minItems:"1" maxItems:"202" maxLength:"300" format:"network" alone:"true"`
+	Network      network.Setting // of NetworkWords, or the default
 	// More files that decide what runs later, and so need a separate yes before a task that changes them lands: a name in any
 	// folder, the end of a path, or a folder, which ends with a slash; such as `*.sql`. `doc/tasks.md` lists those that always
 	// count.

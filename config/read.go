@@ -37,6 +37,8 @@ func (c *checker) read(n *file.YAMLNode, key file.Place, r *rule, to reflect.Val
 			c.read(nil, key, f, to.Field(f.index))
 		}
 	case n.Kind == file.YAMLBroken: // already reported
+	case r.item != nil && r.tag.Get("alone") != "" && n.Kind == file.YAMLText:
+		c.readItems(&file.YAMLNode{Place: n.Place, Kind: file.YAMLList, Path: n.Path, Items: []*file.YAMLNode{n}}, r, to)
 	case r.word != nil && n.Kind != file.YAMLObject && n.Kind != file.YAMLList && n.Kind != file.YAMLNull:
 		c.read(n, key, r.word, to.Field(r.word.index))
 	case len(r.words) > 0:

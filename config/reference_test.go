@@ -95,6 +95,8 @@ func valueOf(r *rule) string {
 	switch format := r.tag.Get("format"); {
 	case r.item != nil && r.item.name != nil:
 		return "a mapping"
+	case r.item != nil && r.tag.Get("alone") != "":
+		return "a word, or a list"
 	case r.item != nil && formatWords[format] != "":
 		return "a list of " + formatWords[format] + "s"
 	case r.item != nil:

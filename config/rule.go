@@ -26,6 +26,7 @@ import (
 //	unit                   the number is a duration in this unit
 //	scalars                numbers and booleans are taken for the text that was written
 //	word                   a text in place of the mapping is the value of this field
+//	alone                  a text in place of the list is its only item
 //	drivers, loop          a key of an agent has an effect only with these
 //
 // A slice of structs is a mapping by name; the first field of the struct is the name.

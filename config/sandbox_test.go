@@ -18,10 +18,10 @@ func TestSandbox(t *testing.T) {
 		"{}":              {Mode: SandboxWorkspace},
 		"{mode: auto}":    {Mode: SandboxAuto},
 		"{write: [.git]}": {Mode: SandboxWorkspace, Write: []string{"DIR/.git"}},
-		"{mode: required, read: [docs, .], write: [/srv/data/, ~/go], hide: [~/], sockets: [/run/docker.sock, agent.sock]}": {
+		"{mode: required, read: [docs, .], write: [/srv/data/, ~/go], hide: [~/], sockets: [/run/docker.sock, agent.sock], local: [5432, 6379]}": {
 			Mode: SandboxRequired, Read: []string{"DIR/docs", "DIR"}, Write: []string{"/srv/data", "/home/you/go"},
 			Hide:    []string{"/home/you"},
-			Sockets: []string{"/run/docker.sock", "DIR/agent.sock"},
+			Sockets: []string{"/run/docker.sock", "DIR/agent.sock"}, Local: []int{5432, 6379},
 		},
 	} {
 		dir := folder(t,

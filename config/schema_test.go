@@ -100,6 +100,9 @@ func schemaOf(r *rule, described map[string]string) *schema.Schema {
 		if r.few > 0 {
 			s.MinItems = &r.few
 		}
+		if r.tag.Get("alone") != "" {
+			s = &schema.Schema{AnyOf: []*schema.Schema{schemaOf(r.item, described), s}}
+		}
 	case file.YAMLText:
 		textSchema(s, r)
 	case file.YAMLBool:

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	compare "github.com/google/go-cmp/cmp"
+
+	"github.com/fairlead-dev/fairlead/core/network"
 )
 
 // The settings of tasks, their defaults, and what is refused.
@@ -66,6 +68,7 @@ func TestTasks(t *testing.T) {
 		tt.want.PR.Poll, tt.want.PR.Ask, tt.want.Most = cmp.Or(tt.want.PR.Poll, PollDefault), cmp.Or(tt.want.PR.Ask, "once"),
 			cmp.Or(tt.want.Most, 3)
 		tt.want.Remote = cmp.Or(tt.want.Remote, "origin")
+		tt.want.Network = network.Setting{Packages: true}
 		tt.want.DiskBytes = max(0, tt.want.DiskBytes) // -1: no limit
 		if diff := compare.Diff(tt.want, cfg.Tasks); diff != "" {
 			t.Errorf("%s: -want +got\n%s", tt.yaml, diff)

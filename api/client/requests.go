@@ -165,6 +165,11 @@ func (c *Client) EndAgentSession(ctx context.Context, agent string) (api.Ordered
 	return Post[api.Ordered](ctx, c, agentPath(agent, "/end"), api.EmptyBody{})
 }
 
+// OpenPort opens a port of a running session for a browser. The target is an agent, a session or a task.
+func (c *Client) OpenPort(ctx context.Context, target string, port int) (view.OpenedPort, error) {
+	return Post[view.OpenedPort](ctx, c, agentPath(target, "/port"), map[string]int{"port": port})
+}
+
 // Tell tells the agent of a running session something. The target is an agent, a session or a run.
 func (c *Client) Tell(ctx context.Context, target, text string) (view.TellResult, error) {
 	return Post[view.TellResult](ctx, c, agentPath(target, "/tell"), map[string]string{"text": text})

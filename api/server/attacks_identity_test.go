@@ -37,7 +37,7 @@ var ordersOfAgents = map[string]string{
 func refusedToAgents(t *testing.T, s *served) (try func(askedOnce), tried func() int) {
 	t.Helper()
 	s.hosts = append(s.hosts, "example.com:80")
-	doors := map[string]http.Handler{"socket": s.SocketHandler(), "port": s.Handler()}
+	listeners := map[string]http.Handler{"socket": s.SocketHandler(), "port": s.Handler()}
 	n := 0
 	return func(c askedOnce) {
 		if c.method == http.MethodGet {
@@ -50,7 +50,7 @@ func refusedToAgents(t *testing.T, s *served) (try func(askedOnce), tried func()
 			if _, may := ordersOfAgents[c.id]; may && who.Foreign == "" {
 				continue
 			}
-			for door, h := range doors {
+			for listener, h := range listeners {
 				r := httptest.NewRequestWithContext(caller.With(t.Context(), who), c.method, api.Base+c.path, strings.NewReader(c.body))
 				r.Host = "example.com:80"
 				r.Header.Set("Authorization", "Bearer "+testToken)
@@ -59,7 +59,7 @@ func refusedToAgents(t *testing.T, s *served) (try func(askedOnce), tried func()
 				}
 				w := httptest.NewRecorder()
 				if h.ServeHTTP(w, r); w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), `"row":"X10"`) {
-					t.Errorf("%s as %s over the %s: %d %.200s", c.id, how, door, w.Code, w.Body)
+					t.Errorf("%s as %s over the %s: %d %.200s", c.id, how, listener, w.Code, w.Body)
 				}
 			}
 		}

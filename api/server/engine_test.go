@@ -33,7 +33,7 @@ func real(t testing.TB, j journal.Journal) *served {
 	return serveTeam(t, j, newWorkspace(t), "version: 1\nagents:\n  coder: {description: Writes code, driver: exec, command: [\"true\"]}\n")
 }
 
-// From an order at one door to its end as every watcher is told it, with a real engine.
+// From an order over one listener to its end as every watcher gets it, with a real engine.
 func TestWithARealEngine(t *testing.T) {
 	s := real(t, memory.New())
 	playOneSession(t, s.dir, s.sup.host)

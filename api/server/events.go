@@ -173,16 +173,20 @@ func (t *watcher) pollEnd() <-chan time.Time {
 }
 
 // tell writes changes and flushes them at once.
-func (t *watcher) tell(changes []journal.Change) error {
+func (t *watcher) tell(changes []loop.Change) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	for _, c := range changes {
-		if err := t.out.write(message("change", strconv.FormatUint(c.Seq, 10), api.ChangeOf(c))); err != nil {
+	for i := range changes {
+		if err := t.out.write(changes[i].Text(changeMessage)); err != nil {
 			return err
 		}
 	}
 	return t.out.flush()
+}
+
+func changeMessage(c *journal.Change) []byte {
+	return message("change", strconv.FormatUint(c.Seq, 10), api.ChangeOf(*c))
 }
 
 // errCut says that the client is gone, so nothing can be sent any more.

@@ -7,12 +7,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
@@ -21,7 +24,6 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/google/go-cmp/cmp"
 )
 
 // seqs follows the journal until it has n changes.
@@ -279,6 +281,44 @@ func TestEventsUnderLoad(t *testing.T) {
 	s.sup.add(t, "coder", 1) // the last one is of interest to everybody
 	all.Wait()
 	wait.Until(t, "the last watcher is gone", func() bool { return s.watchers.Load() == 0 })
+}
+
+// sentPieces is a client that notes what it is given to send.
+type sentPieces struct {
+	http.ResponseWriter
+	written [][]byte
+}
+
+func (p *sentPieces) Write(b []byte) (int, error) {
+	p.written = append(p.written, b)
+	return len(b), nil
+}
+func (p *sentPieces) Flush() {}
+
+// A change is encoded once, however many clients watch.
+func TestEventsShareOneEncoding(t *testing.T) {
+	s := serve(t)
+	last := s.sup.add(t, "coder", 3)
+	var first [][]byte
+	for range 3 {
+		to := &sentPieces{ResponseWriter: httptest.NewRecorder()}
+		part, err := s.engine.Loop.Since(t.Context(), last-3, "")
+		if err != nil || len(part.Changes) != 3 {
+			t.Fatalf("%d changes, %v", len(part.Changes), err)
+		}
+		watch := &watcher{s: s.Server, out: &sse{s: s.Server, w: to, rc: http.NewResponseController(to)}}
+		if err := watch.tell(part.Changes); err != nil || len(to.written) != 3 {
+			t.Fatalf("%d pieces, %v", len(to.written), err)
+		}
+		if first == nil {
+			first = to.written
+		}
+		for i := range first {
+			if &first[i][0] != &to.written[i][0] {
+				t.Errorf("change %d was encoded again", i)
+			}
+		}
+	}
 }
 
 // The client takes a broken line up again, also where the daemon is another one.

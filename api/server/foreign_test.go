@@ -90,9 +90,9 @@ func askAsWritten(t *testing.T, c *client.Client, line string) string {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	door := &http.Transport{DialContext: c.DialContext}
-	defer door.CloseIdleConnections()
-	resp, err := door.RoundTrip(req)
+	transport := &http.Transport{DialContext: c.DialContext}
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}

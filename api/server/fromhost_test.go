@@ -137,7 +137,7 @@ func TestEveryRouteFromAnotherHost(t *testing.T) {
 		"merge-task", "approve-step", "answer-question", "revoke-saved-answer", "drop-task", "prune-runs", "import-document",
 		"start-dispatch", "check-policy", "stop-team",
 		"invite-host", "leave-cluster", "issue-login-code", "sign-in", "write-config-change", "read-config-agent", "list-repositories",
-		"test-notice", "say-turn", "confirm-action", "open-shell",
+		"test-notice", "say-turn", "confirm-action", "open-shell", "open-port",
 	} {
 		if _, listed := fromhost.Rules[id]; listed || !known[id] {
 			t.Errorf("%s is open to hosts, or there is no such route", id)

@@ -138,7 +138,7 @@ func TestRevokedLogin(t *testing.T) {
 	}
 }
 
-// X10: an agent signs no browser in or out, over either door, whatever code or secret it has seen.
+// X10: an agent signs no browser in or out, over either listener, whatever code or secret it has seen.
 func TestAgentsDoNotSignIn(t *testing.T) {
 	for _, is := range []seam.Caller{{Session: "coder-17"}, {Session: "build@r1-2"}, {Unknown: true}} {
 		for _, event := range []string{"login", "revoke"} {

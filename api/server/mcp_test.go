@@ -147,7 +147,7 @@ func mcpToken(agent, session string) string {
 	return token.(string)
 }
 
-// tools serves the tools as the doors do, and gives their address and what was logged.
+// tools serves the tools as the listeners do, and gives their address and what was logged.
 func toolServer(t *testing.T, a *actor) (url string, logged *lockedBuffer) {
 	t.Helper()
 	logged = &lockedBuffer{}
@@ -449,8 +449,8 @@ func nextLetter(c byte) string {
 	return string(letters[(strings.IndexByte(letters, c)+1)%64])
 }
 
-// The doors' own questions are asked here, too.
-func TestMCPDoors(t *testing.T) {
+// What the listeners themselves refuse is checked here, too.
+func TestMCPListeners(t *testing.T) {
 	url, _ := toolServer(t, newActor(t))
 	good := bearer(mcpToken("coder", "coder-1"))
 	with := func(name, value string) http.Header {

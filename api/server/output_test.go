@@ -12,12 +12,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/work/seam"
-	"github.com/google/go-cmp/cmp"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // hear follows a session to its end and puts the pieces together.
@@ -81,7 +82,7 @@ func TestOutputIsFollowed(t *testing.T) {
 	if text, _, end := hear(t, c, "coder-1", client.OutputQuery{From: 5000}); text != "" || end.Outcome != "ok" {
 		t.Errorf("beyond the end: %q %+v", text, end)
 	}
-	host.direct(func() { host.starts = func() error { return &seam.CannotStart{Why: "no such program"} } })
+	host.direct(func() { host.starts = func() error { return &spawn.CannotStart{Why: "no such program"} } })
 	if _, err := c.Command(t.Context(), api.Once, "coder", ""); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestNobodyReleasesHimselfOverThePort(t *testing.T) {
 	if got := strings.Join(s.sup.changes(t), "|"); got != `agent coder: team/team X8 held` {
 		t.Errorf("orders: %s", got)
 	}
-	s.want(t, 200, "POST", "/api/v1/unhold", `{}`) // a person, over the same door
+	s.want(t, 200, "POST", "/api/v1/unhold", `{}`) // a person, over the same listener
 	if got := s.sup.changes(t)[1]; !strings.HasPrefix(got, "human ") {
 		t.Errorf("a person's order: %s", got)
 	}

@@ -96,6 +96,11 @@ func questionRoutes() []route {
 			answer(handleShell),
 		},
 		{
+			"open-port", post, "/agents/{name}/port", "Open a port of a session",
+			"For a server that an agent has started inside its wall: the answer has an address on this machine's loopback, which leads to the port as long as the session runs. `name` is an agent, a session or a task. `url` has a secret that counts once; the browser that used it has a cookie from then on, and no other program gets further. Refused where no session runs, or where it has no network of its own. Agents may not do this (X10).",
+			answer(handlePort),
+		},
+		{
 			"list-usage", get, "/usage", "List usage",
 			"Tokens and cost as reported by the agents: by agent, by day (UTC), by run, by model. Archived runs are included only on request, because they require reading the whole journal.",
 			asOf(answer(handleUsage)),
@@ -160,6 +165,21 @@ func handleShell(ctx context.Context, s *Server, in *shellIn) (*view.Shell, erro
 	shell, err := s.engine.Runs.OpenShell(ctx, s.actor(ctx), in.Name)
 	shell.Env, shell.Notes = some(shell.Env), some(shell.Notes)
 	return &shell, err
+}
+
+type portIn struct {
+	Name string `path:"name" maxLength:"64" pattern:"^[A-Za-z0-9_][A-Za-z0-9._-]*$" example:"coder" doc:"An agent, a session or a task"`
+	Body struct {
+		Port int `json:"port" minimum:"1" maximum:"65535" example:"3000" doc:"At which a program of the session listens"`
+	}
+}
+
+func handlePort(ctx context.Context, s *Server, in *portIn) (*view.OpenedPort, error) {
+	if err := identity(ctx).MayOpenPort(in.Name); err != nil {
+		return nil, err
+	}
+	opened, err := s.engine.Network.OpenPort(ctx, in.Name, in.Body.Port)
+	return &opened, err
 }
 
 type usageIn struct {

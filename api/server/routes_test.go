@@ -58,7 +58,7 @@ func (c askedOnce) status() int {
 		return 401
 	case "revoke-login":
 		return 404
-	case "sign-in-to-repository", "invite-host", "drain-host", "remove-host", "lead-host", "leave-cluster", "open-shell":
+	case "sign-in-to-repository", "invite-host", "drain-host", "remove-host", "lead-host", "leave-cluster", "open-shell", "open-port":
 		return 409
 	}
 	return 200

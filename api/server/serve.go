@@ -44,8 +44,8 @@ func (s *Server) Serve(ctx context.Context, tcp net.Listener, sockets ...net.Lis
 		}
 		srv := s.server(h)
 		servers = append(servers, srv)
-		door := &bounded{Listener: l, max: int64(s.room)}
-		go func() { fault <- srv.Serve(door) }()
+		limited := &bounded{Listener: l, max: int64(s.room)}
+		go func() { fault <- srv.Serve(limited) }()
 	}
 	begin(tcp, s.Handler())
 	for _, socket := range sockets {

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/workspace"
 )
 
-// serve starts a server on both doors, with a controller of its own. Everything it started is gone after the test.
+// serve starts a server on both listeners, with a controller of its own. Everything it started is gone after the test.
 func serve(t testing.TB) *served { return serveTeam(t, memory.New(), newWorkspace(t), pair) }
 
 func serveTeam(t testing.TB, j journal.Journal, dir, yaml string) *served {

@@ -62,18 +62,18 @@ type Options struct {
 
 // Server is the API server. Make it with New; Close ends its streams.
 type Server struct {
-	engine *app.App
-	ui     http.Handler
-	token  [sha256.Size]byte
-	closed bool // to all callers over TCP, because there is no token
-	hosts  []string
-	log    *slog.Logger
-	opts   Options
-	room   int // maximum connections of one listener
-	waits  waits
-	polls  polls
-	books  dispatchBooks
-	past   moments
+	engine    *app.App
+	ui        http.Handler
+	token     [sha256.Size]byte
+	closed    bool // to all callers over TCP, because there is no token
+	hosts     []string
+	log       *slog.Logger
+	opts      Options
+	room      int // maximum connections of one listener
+	waits     waits
+	polls     polls
+	histories dispatchHistories
+	past      moments
 
 	routed func() *http.ServeMux // routes, made for the first request: a run without a daemon gets none
 

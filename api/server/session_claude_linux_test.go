@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/claudehook"
 )
 
-// X10: what an agent program's shell starts does not end the program's session, over either door, also
+// X10: what an agent program's shell starts does not end the program's session, over either listener, also
 // where it hides what it is.
 func TestNobodyEndsItsProgramsSession(t *testing.T) {
 	if url := os.Getenv(askPortVar); url != "" {

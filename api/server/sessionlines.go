@@ -18,9 +18,9 @@ const (
 	dispatchTextMax    = 4 << 10 // of a task or a waiting input, in bytes; dialogue.md has all of it
 )
 
-// dispatchBook is the part of one session's history that was read. It is extended as the history
+// dispatchHistory is the part of one session's history that was read. It is extended as the history
 // grows.
-type dispatchBook struct {
+type dispatchHistory struct {
 	next    int64 // byte of state.jsonl at which to continue
 	count   int
 	lines   []api.DispatchLine
@@ -30,7 +30,7 @@ type dispatchBook struct {
 }
 
 // take adds a line. fault says why the line is not valid; empty: it is.
-func (b *dispatchBook) take(ch change.Change, foreign bool, fault string) {
+func (b *dispatchHistory) take(ch change.Change, foreign bool, fault string) {
 	b.count++
 	body, event := change.As[dispatch.Body](ch.Body), dispatch.Event(ch.Trigger)
 	if fault != "" {

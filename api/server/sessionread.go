@@ -30,33 +30,33 @@ import (
 )
 
 const (
-	dispatchListMax    = 500     // sessions in one answer; older ones are not useful in a list
-	dispatchKnownMax   = 20      // names in the answer to an unknown one
-	dispatchTalksMax   = 200     // conversations in one answer
-	dispatchFilesMax   = 200     // files of one conversation in a list
-	dispatchOutputsMax = 500     // the same, for its outputs
-	dispatchBooksMax   = 64      // histories that are kept in memory; others are read again
-	dialogueBytesMax   = 1 << 20 // of a dialogue in an answer: its end, which matters most to a reader
+	dispatchListMax          = 500     // sessions in one answer; older ones are not useful in a list
+	dispatchKnownMax         = 20      // names in the answer to an unknown one
+	dispatchConversationsMax = 200     // conversations in one answer
+	dispatchFilesMax         = 200     // files of one conversation in a list
+	dispatchOutputsMax       = 500     // the same, for its outputs
+	dispatchHistoriesMax     = 64      // histories that are kept in memory; others are read again
+	dialogueBytesMax         = 1 << 20 // of a dialogue in an answer: its end, which matters most to a reader
 )
 
-// dispatchBooks are the histories of the sessions that were requested. Each is read on from its last
+// dispatchHistories are the histories of the sessions that were requested. Each is read on from its last
 // position.
-type dispatchBooks struct {
+type dispatchHistories struct {
 	mu sync.Mutex
 	of map[string]*lockedBook // by the folder's path
 }
 
 type lockedBook struct {
-	mu   sync.Mutex
-	book dispatchBook
+	mu      sync.Mutex
+	history dispatchHistory
 }
 
 // read brings a session's history up to date.
-func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
+func (b *dispatchHistories) read(f *dispatchfolder.Folder) (dispatchHistory, error) {
 	b.mu.Lock()
 	one := b.of[f.Path()]
 	if one == nil {
-		if len(b.of) >= dispatchBooksMax {
+		if len(b.of) >= dispatchHistoriesMax {
 			clear(b.of)
 		}
 		if b.of == nil {
@@ -69,18 +69,18 @@ func (b *dispatchBooks) read(f *dispatchfolder.Folder) (dispatchBook, error) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	for {
-		lines, next, err := f.Lines(one.book.next)
-		if errors.Is(err, dispatchfolder.ErrShorter) && one.book.next > 0 {
-			one.book = dispatchBook{}
+		lines, next, err := f.Lines(one.history.next)
+		if errors.Is(err, dispatchfolder.ErrShorter) && one.history.next > 0 {
+			one.history = dispatchHistory{}
 			continue
 		}
 		for _, l := range lines {
-			one.book.take(l.Change, l.Foreign, l.Fault)
+			one.history.take(l.Change, l.Foreign, l.Fault)
 		}
-		done := next == one.book.next
-		one.book.next = next
+		done := next == one.history.next
+		one.history.next = next
 		if err != nil || done {
-			is := one.book
+			is := one.history
 			is.lines, is.denials = slices.Clone(last(is.lines, dispatchLinesMax)), slices.Clone(last(is.denials, dispatchDenialsMax))
 			return is, err
 		}
@@ -214,17 +214,17 @@ func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error)
 		Waiting: []api.DispatchWaiting{}, Conversations: []api.DispatchConversation{}, Denials: []api.DispatchDenial{},
 		Layers: []api.DispatchLayer{}, WaitsFor: []string{}, Notes: []string{},
 	}
-	book, err := s.books.read(f.Folder)
+	history, err := s.histories.read(f.Folder)
 	switch {
 	case f.Fault != "":
 		v.Notes = append(v.Notes, f.Fault)
 	case err != nil:
 		v.Notes = append(v.Notes, err.Error())
-	case book.fault != "":
-		v.Notes = append(v.Notes, "A line of its history was ignored: "+book.fault)
+	case history.fault != "":
+		v.Notes = append(v.Notes, "A line of its history was ignored: "+history.fault)
 	}
-	v.Lines, v.LinesLeftOut = some(book.lines), book.count-len(book.lines)
-	for _, d := range slices.Backward(book.denials) {
+	v.Lines, v.LinesLeftOut = some(history.lines), history.count-len(history.lines)
+	for _, d := range slices.Backward(history.denials) {
 		v.Denials = append(v.Denials, d)
 	}
 	for _, a := range is.Agents {
@@ -246,15 +246,15 @@ func (s *Server) viewOf(ctx context.Context, f found) (*api.DispatchView, error)
 		}
 		v.Waiting = append(v.Waiting, waits)
 	}
-	if book.input != "" {
-		v.Ranking = &api.DispatchRanking{Input: book.input, Ranking: s.ranked(is, book.input)}
+	if history.input != "" {
+		v.Ranking = &api.DispatchRanking{Input: history.input, Ranking: s.ranked(is, history.input)}
 	}
 	s.hosted(ctx, f, v)
-	talks, err := f.Folder.Conversations()
+	conversations, err := f.Folder.Conversations()
 	if err != nil && f.Fault == "" {
 		v.Notes = append(v.Notes, err.Error())
 	}
-	for _, c := range last(talks, dispatchTalksMax) {
+	for _, c := range last(conversations, dispatchConversationsMax) {
 		v.Conversations = append(v.Conversations, conversationOf(f.Folder, is, c))
 	}
 	slices.Reverse(v.Conversations)
@@ -299,30 +299,32 @@ func changedAt(f *dispatchfolder.Folder) *time.Time {
 }
 
 func conversationOf(f *dispatchfolder.Folder, is dispatch.Dispatch, c dispatchfolder.ConversationInfo) api.DispatchConversation {
-	talk := api.DispatchConversation{
+	conversation := api.DispatchConversation{
 		N: c.N, ID: c.ID, Summary: clip.Within(c.Summary, dispatchTextMax), Open: c.Open,
 		Agents: some(c.Agents), Files: []api.DispatchFile{},
 	}
 	if !c.Began.IsZero() {
 		began := c.Began.UTC()
-		talk.Began = &began
+		conversation.Began = &began
 	}
 	if c.Open && is.Open != nil {
-		talk.MoreFiles = is.Open.More
+		conversation.MoreFiles = is.Open.More
 	}
 	workspace := f.Workspace(c.N)
 	for _, file := range c.Files {
-		if len(talk.Files) == dispatchFilesMax {
-			talk.MoreFiles++
+		if len(conversation.Files) == dispatchFilesMax {
+			conversation.MoreFiles++
 			continue
 		}
 		out, _ := strings.CutPrefix(file.Path, workspace)
 		if out == file.Path || path.IsAbs(out) {
 			out = ""
 		}
-		talk.Files = append(talk.Files, api.DispatchFile{Path: file.Path, Output: filepath.ToSlash(out), Summary: file.Summary})
+		conversation.Files = append(conversation.Files, api.DispatchFile{
+			Path: file.Path, Output: filepath.ToSlash(out), Summary: file.Summary,
+		})
 	}
-	return talk
+	return conversation
 }
 
 func handleDispatchConversation(ctx context.Context, s *Server, in *dispatchConversationIn) (*api.DispatchDialogue, error) {
@@ -330,44 +332,46 @@ func handleDispatchConversation(ctx context.Context, s *Server, in *dispatchConv
 	if err != nil {
 		return nil, err
 	}
-	talks, err := f.Folder.Conversations()
+	conversations, err := f.Folder.Conversations()
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(talks, func(c dispatchfolder.ConversationInfo) bool { return c.N == in.N })
+	at := slices.IndexFunc(conversations, func(c dispatchfolder.ConversationInfo) bool { return c.N == in.N })
 	if at < 0 {
-		return nil, unknownConversation(in.N, talks)
+		return nil, unknownConversation(in.N, conversations)
 	}
-	talk := &api.DispatchDialogue{
-		DispatchConversation: conversationOf(f.Folder, f.Session, talks[at]),
+	conversation := &api.DispatchDialogue{
+		DispatchConversation: conversationOf(f.Folder, f.Session, conversations[at]),
 		Outputs:              []api.DispatchOutput{}, Notes: []string{},
 	}
 	text, err := f.Folder.Dialogue(in.N)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		talk.Notes = append(talk.Notes, "There is no dialogue.md.")
+		conversation.Notes = append(conversation.Notes, "There is no dialogue.md.")
 	case err != nil:
-		talk.Notes = append(talk.Notes, err.Error())
+		conversation.Notes = append(conversation.Notes, err.Error())
 	}
 	if over := len(text) - dialogueBytesMax; over > 0 {
 		over += clip.Torn(text[over:])
-		talk.DialogueLeftOut, text = int64(over), text[over:]
+		conversation.DialogueLeftOut, text = int64(over), text[over:]
 	}
-	talk.Dialogue = strings.ToValidUTF8(string(text), "\uFFFD")
+	conversation.Dialogue = strings.ToValidUTF8(string(text), "\uFFFD")
 	files, err := f.Folder.Outputs(in.N)
 	if err != nil {
-		talk.Notes = append(talk.Notes, err.Error())
+		conversation.Notes = append(conversation.Notes, err.Error())
 	}
-	talk.OutputsLeftOut = max(0, len(files)-dispatchOutputsMax)
+	conversation.OutputsLeftOut = max(0, len(files)-dispatchOutputsMax)
 	for _, file := range files[:min(len(files), dispatchOutputsMax)] {
-		talk.Outputs = append(talk.Outputs, api.DispatchOutput{Name: file.Name, Bytes: file.Bytes, ChangedAt: file.Time.UTC()})
+		conversation.Outputs = append(conversation.Outputs, api.DispatchOutput{
+			Name: file.Name, Bytes: file.Bytes, ChangedAt: file.Time.UTC(),
+		})
 	}
-	return talk, nil
+	return conversation, nil
 }
 
-func unknownConversation(n int, talks []dispatchfolder.ConversationInfo) error {
+func unknownConversation(n int, conversations []dispatchfolder.ConversationInfo) error {
 	var known []string
-	for _, c := range last(talks, dispatchKnownMax) {
+	for _, c := range last(conversations, dispatchKnownMax) {
 		known = append(known, c.ID)
 	}
 	return &team.Unknown{What: "conversation", Name: dispatch.ConversationID(n), Known: known}

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
 
-// connect gives a connection to the TCP door, whose own end holds little.
+// connect gives a connection to the TCP listener, whose own end holds little.
 func (s *served) connect(t *testing.T) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

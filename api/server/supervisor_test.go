@@ -140,7 +140,7 @@ func (s *supervisor) add(t testing.TB, agent string, n int) uint64 {
 	for i := range events {
 		events[i] = *s.Agents.CommandRequest(change.Actor{Kind: "human", ID: "ann"}, agent, "pause", fmt.Sprintf("%d <b>&</b>", i)).Event
 	}
-	last, err := s.Loop.Do(t.Context(), loop.Request{Events: events})
+	last, err := s.Loop.Do(t.Context(), loop.Request{Derive: loop.Report(events...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ var tasksAsked = []askedOnce{
 	{"merge-task", "POST", "/runs/TASK2/merge", `{}`, `"seq"`},
 	{"drop-task", "POST", "/runs/TASK3/drop", `{}`, `"ref"`},
 	{"tell-agent", "POST", "/agents/asker/tell", `{"text":"use v2"}`, `"seq" "agent":"asker" "session":"asker-1" "when":"at_once"`},
+	{"open-port", "POST", "/agents/coder/port", `{"port":3000}`, `"event":"open_port"`},
 	{"open-shell", "POST", "/agents/coder/shell", `{}`, `"row":"X10"`}, // over TCP; see TestShellIsForTheSocket
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/retry"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -42,7 +43,7 @@ func (c *Controller) start(ctx context.Context, m *sessions.Slot, s team.Session
 	} else {
 		proc, err = c.parts.Cluster.StartOn(ctx, m, s, now.epoch, ready.Launch, c.parts.Sessions.Confinement(m, ready))
 	}
-	var cannot *seam.CannotStart
+	var cannot *spawn.CannotStart
 	switch {
 	case err == nil:
 		s.Launch = ready.Record
@@ -51,7 +52,7 @@ func (c *Controller) start(ctx context.Context, m *sessions.Slot, s team.Session
 		c.cannotStart(ctx, m, s, cannot.Why)
 	case c.parts.Sessions.Fenced(err):
 	case ctx.Err() != nil: // the daemon stops; the next start finds the outcome
-	case errors.As(err, new(*seam.AlreadyStarted)):
+	case errors.As(err, new(*spawn.AlreadyStarted)):
 		c.adopt(ctx, m, s.ID, err)
 	default:
 		c.log.Error("a session's shim failed", "session", s.ID, "error", err)

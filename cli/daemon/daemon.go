@@ -44,6 +44,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/process/boottime"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/read/indexer"
 	"github.com/fairlead-dev/fairlead/read/search"
 	"github.com/fairlead-dev/fairlead/ui"
@@ -68,9 +69,9 @@ type Daemon struct {
 	lead       *lead    // nil: this repository is not that of a cluster
 	beside     *engines // outlives the daemon; nil: it does not, and openDaemon makes it
 
-	sockets *caller.SessionSockets
-	door    net.Listener // TCP; set before the start: it is open already
-	address string       // of door
+	sockets  *caller.SessionSockets
+	listener net.Listener // TCP; set before the start: it is open already
+	address  string       // of door
 
 	disk atomic.Value  // a string: see nearBudget
 	look chan struct{} // capacity 1: notices look again
@@ -130,8 +131,8 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	if d.door != nil {
-		d.closers = append(d.closers, ignoreClosed(d.door))
+	if d.listener != nil {
+		d.closers = append(d.closers, ignoreClosed(d.listener))
 	}
 	if d.beside != nil && d.beside.space != nil {
 		d.space = d.beside.space
@@ -140,13 +141,13 @@ func openDaemon(ctx context.Context, d *Daemon, listen string) (_ *Daemon, err e
 	} else {
 		d.closers = append(d.closers, d.space.Close)
 	}
-	if d.door == nil {
-		if d.door, err = d.listen(cmp.Or(listen, conf.Listen)); err != nil { // first, because a port in use is the most common failure
+	if d.listener == nil {
+		if d.listener, err = d.listen(cmp.Or(listen, conf.Listen)); err != nil { // first, because a port in use is the most common failure
 			return nil, err
 		}
-		d.closers = append(d.closers, ignoreClosed(d.door))
+		d.closers = append(d.closers, ignoreClosed(d.listener))
 	}
-	d.address = "http://" + d.door.Addr().String()
+	d.address = "http://" + d.listener.Addr().String()
 	if d.beside == nil {
 		d.beside = &engines{}
 		d.closers = append(d.closers, d.beside.Close)
@@ -239,6 +240,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Host:    shims,
 		Lookup:  lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
+		Proxy:   func() (seam.ProxyConn, error) { return findProxy(sessions.ProxyFolder(d.space.Path(""))) },
 		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})
 	if err != nil {
@@ -420,7 +422,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 	server := server.New(server.Options{
 		Engine: d.Engine, UI: ui.Handler(), Token: token, Logins: d.Logins, Log: d.log, Version: version.String(), Dir: d.Conf.Dir,
 		Store: store,
-		Hosts: []string{d.door.Addr().String()}, Address: d.address,
+		Hosts: []string{d.listener.Addr().String()}, Address: d.address,
 		Origins: d.Conf.Origins,
 		Reload:  d.reloader(), Editor: d.editor(), Workflows: d.namedWorkflows, Listed: d.Conf.Workflows, ReloadFault: d.reloadFault,
 		Past: offline.Past(d.Conf, cli.Drivers(), d.Engine.Loop.Journal()), Search: d.search, Invite: d.lead.inviter(), Stop: d.stop,
@@ -432,7 +434,7 @@ func (d *Daemon) serve(ctx context.Context) error {
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving, d.door, socket, d.sockets) }()
+	go func() { served <- server.Serve(serving, d.listener, socket, d.sockets) }()
 	d.closers = append(d.closers, func() error { stop(); return <-served })
 	d.Url = d.address + "/"
 	return announce(socket.Addr().String())
@@ -479,17 +481,17 @@ func (d *Daemon) editor() server.AgentEditor {
 // listen opens the TCP listener. A host that takes the lead over takes any free port if that of the page is in use: the team needs
 // a leader more than the page needs its address.
 func (d *Daemon) listen(addr string) (net.Listener, error) {
-	door, err := listenAgain(d.Conf.Dir, addr)
+	listener, err := listenAgain(d.Conf.Dir, addr)
 	taken := &server.PortTaken{}
 	if !d.takesOver || !errors.As(err, &taken) {
-		return door, err
+		return listener, err
 	}
 	host, _, _ := net.SplitHostPort(addr) // it was parsed to find the port in use
-	door, err = server.Listen(net.JoinHostPort(host, "0"))
+	listener, err = server.Listen(net.JoinHostPort(host, "0"))
 	if err == nil {
-		d.log.Warn("the page uses another port while this host leads", "address", door.Addr(), "why", taken)
+		d.log.Warn("the page uses another port while this host leads", "address", listener.Addr(), "why", taken)
 	}
-	return door, err
+	return listener, err
 }
 
 // listenAgain opens the TCP listener. If any port will do, it reuses the previous daemon's port if
@@ -499,8 +501,8 @@ func listenAgain(dir, listen string) (net.Listener, error) {
 		before, err := workspace.FindDaemon(dir)
 		at, cut := strings.CutPrefix(before.Address, "http://"+net.JoinHostPort(host, ""))
 		if err == nil && cut {
-			if door, err := server.Listen(net.JoinHostPort(host, at)); err == nil {
-				return door, nil
+			if listener, err := server.Listen(net.JoinHostPort(host, at)); err == nil {
+				return listener, nil
 			}
 		}
 	}
@@ -556,4 +558,17 @@ func (d *Daemon) Close() error {
 	}
 	d.closers = nil
 	return errors.Join(errs...)
+}
+
+// findProxy connects to the proxy of the sessions, if one runs.
+func findProxy(folder string) (seam.ProxyConn, error) {
+	real, err := wire.Folder(folder)
+	if err != nil {
+		return nil, err // no session has needed one yet
+	}
+	c, err := wire.Find(real, wire.RoleWatcher)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }

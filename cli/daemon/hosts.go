@@ -46,15 +46,15 @@ type hostTeam interface {
 // lead is a leader's end of the connections to the team's other hosts, and the server at which they join. Without
 // cluster.json a daemon has none.
 type lead struct {
-	is        hosts.Cluster
-	dir       string
-	log       *slog.Logger
-	id        *ca.Identity
-	authority *ca.Authority
-	sum       string // the identity of the fairlead.yaml with which this daemon runs
-	book      *invite.Book
-	listener  net.Listener // bound, so that a port in use is found first; it answers from begin on
-	beside    *engines
+	is          hosts.Cluster
+	dir         string
+	log         *slog.Logger
+	id          *ca.Identity
+	authority   *ca.Authority
+	sum         string // the identity of the fairlead.yaml with which this daemon runs
+	invitations *invite.Store
+	listener    net.Listener // bound, so that a port in use is found first; it answers from begin on
+	beside      *engines
 
 	team hostTeam
 	port *invite.Port
@@ -82,7 +82,7 @@ func openLead(ctx context.Context, conf *config.Config, log *slog.Logger, beside
 	if l.id, err = is.Identify(dir, l.authority); err != nil {
 		return nil, err
 	}
-	if l.book, err = invite.OpenBook(hosts.BookFile(dir), time.Now); err != nil {
+	if l.invitations, err = invite.OpenStore(hosts.BookFile(dir), time.Now); err != nil {
 		return nil, err
 	}
 	if l.listener, err = link.Listen(is.Listen); err != nil {
@@ -125,7 +125,7 @@ func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(ses
 	l.mu.Lock()
 	l.hub = hub
 	l.mu.Unlock()
-	if l.book.Until().After(time.Now()) { // invitations of before a restart
+	if l.invitations.Until().After(time.Now()) { // invitations of before a restart
 		l.serveJoins()
 	}
 }
@@ -213,7 +213,7 @@ func (l *lead) Invite(ctx context.Context, by string, labels []string, engine bo
 		role = cluster.Engine
 	}
 	at := l.is.Addresses()[0]
-	token, err := l.book.Invite(by, role, labels, at, l.authority)
+	token, err := l.invitations.Invite(by, role, labels, at, l.authority)
 	if full, is := errors.AsType[*invite.Full](err); is {
 		return nil, &table.Refusal{Subject: "the team", Event: "invite", State: "full", Reason: full.Error()}
 	}
@@ -245,7 +245,7 @@ func (l *lead) serveJoins() {
 	}
 	l.open = true
 	server := &invite.Server{
-		Book: l.book, Authority: l.authority, Members: l.team.Members(), Servers: l.is.Addresses(), Now: time.Now, Log: l.log,
+		Store: l.invitations, Authority: l.authority, Members: l.team.Members(), Servers: l.is.Addresses(), Now: time.Now, Log: l.log,
 		Admit: func(ctx context.Context, j invite.Joiner) error {
 			err := l.team.Admit(ctx, j)
 			l.recheck() // the host may have had other keys
@@ -260,7 +260,7 @@ func (l *lead) serveJoins() {
 		}
 		l.mu.Lock()
 		l.open = false
-		again := l.book.Until().After(time.Now()) // one was made meanwhile
+		again := l.invitations.Until().After(time.Now()) // one was made meanwhile
 		l.mu.Unlock()
 		if err == nil && again {
 			l.serveJoins()

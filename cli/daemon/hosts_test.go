@@ -440,16 +440,16 @@ func TestPortInUse(t *testing.T) {
 	addr := other.Addr().String()
 	for _, takesOver := range []bool{false, true} {
 		d := &Daemon{Conf: &config.Config{Dir: dir}, log: slog.New(slog.DiscardHandler), takesOver: takesOver}
-		door, err := d.listen(addr)
+		listener, err := d.listen(addr)
 		taken := &server.PortTaken{}
-		if errors.As(err, &taken) == takesOver || takesOver != (door != nil) {
-			t.Fatalf("takes over %t: %v, %v", takesOver, door, err)
+		if errors.As(err, &taken) == takesOver || takesOver != (listener != nil) {
+			t.Fatalf("takes over %t: %v, %v", takesOver, listener, err)
 		}
-		if door == nil {
+		if listener == nil {
 			continue
 		}
-		defer door.Close()
-		if door.Addr().String() == addr {
+		defer listener.Close()
+		if listener.Addr().String() == addr {
 			t.Errorf("it listens on %s, too", addr)
 		}
 	}

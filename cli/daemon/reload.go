@@ -109,7 +109,7 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 			beside: d.beside,
 		}
 		if opts.Listen != "" || d.Conf.Listen == next.Conf.Listen {
-			if next.door, err = duplicate(d.door); err != nil {
+			if next.listener, err = duplicate(d.listener); err != nil {
 				d.log.Warn("the port cannot stay open during the reload", "error", err)
 			}
 		}
@@ -137,10 +137,10 @@ func serveUntilStopped(ctx context.Context, a *cli.App, d *Daemon, opts UpOption
 
 // duplicate returns a second listener on the same port. The port stays open when the first is closed: who
 // connects meanwhile waits for the second, instead of being refused.
-func duplicate(door net.Listener) (net.Listener, error) {
-	tcp, ok := door.(*net.TCPListener)
+func duplicate(listener net.Listener) (net.Listener, error) {
+	tcp, ok := listener.(*net.TCPListener)
 	if !ok {
-		return nil, fmt.Errorf("the listener on %s is no TCP listener", door.Addr())
+		return nil, fmt.Errorf("the listener on %s is no TCP listener", listener.Addr())
 	}
 	file, err := tcp.File()
 	if err != nil {

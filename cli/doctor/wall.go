@@ -41,9 +41,8 @@ func wallFound(can sandbox.Ability) string {
 	if can.By == sandbox.ByNothing {
 		words = append(words, "an agent with `sandbox: workspace` is not started")
 	}
-	unheld := append(slices.Clone(can.Unheld), sandbox.RowNetwork)
 	for _, row := range sandbox.Rows {
-		if slices.Contains(unheld, row) {
+		if slices.Contains(can.Unheld, row) {
 			words = append(words, fmt.Sprintf("%s is not held: %s", row, row.Unheld()))
 		}
 	}

@@ -272,6 +272,9 @@ func wantsWords(q *view.QuestionView) string {
 		if q.Order != "" {
 			return agent + " is asked for more work by its file"
 		}
+		if q.Host != "" {
+			return agent + " wants to reach a host of the network"
+		}
 	}
 	switch q.Tool {
 	case "Bash":

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/files/prompts"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 )
@@ -130,6 +131,11 @@ func Init(a *cli.App, agents []AgentProgram) error {
 		fmt.Fprintln(a.Out, "git ignores the state files of agents here: "+cli.Plain(excluded))
 	}
 	if len(agents) > 0 {
+		for _, p := range agents {
+			if words := p.network(); len(words) == 1 {
+				fmt.Fprintf(a.Out, "%s has network: [%s], because the service of its model is not known: add the hosts that it needs\n", p.Name, words[0])
+			}
+		}
 		fmt.Fprintf(a.Out, "\nnext:\n  fairlead doctor        do they answer, and what holds them: %s\n", ShownNames(agents))
 		fmt.Fprintf(a.Out,
 			"  fairlead up            the daemon, and the address of Mission Control\n  fairlead once %s   one session, in another terminal\n", agents[0].Name)
@@ -200,8 +206,8 @@ func freeAddress() string {
 	}
 	for n := range portsTried {
 		at := net.JoinHostPort(host, strconv.Itoa(port+n))
-		if door, err := net.Listen("tcp", at); err == nil {
-			_ = door.Close() // nothing was sent over it
+		if listener, err := net.Listen("tcp", at); err == nil {
+			_ = listener.Close() // nothing was sent over it
 			return at
 		}
 	}
@@ -398,6 +404,7 @@ func (p AgentProgram) entry(workspace string) string {
 	if p.walled {
 		b.WriteString("    sandbox: workspace       # the wall around it; what this machine holds of it: fairlead why " + p.Name + "\n")
 	}
+	fmt.Fprintf(&b, "    network: [%s]  # the hosts that it reaches: doc/network.md\n", strings.Join(p.network(), ", "))
 	if p.Name == "codex" {
 		b.WriteString("    # mode: read-only        # left out: it writes in its workspace\n")
 		return b.String()
@@ -408,6 +415,12 @@ func (p AgentProgram) entry(workspace string) string {
       timeout: 30m           # then the answer is no; until then it waits in ` + "`fairlead inbox`" + `
 `)
 	return b.String()
+}
+
+// network is what init writes for the program: of the service of its model nothing, if it is not known.
+func (p AgentProgram) network() []string {
+	_, known := network.ProviderOf(p.Driver, p.Command, nil)
+	return network.Setting{Model: known, Packages: true}.Words()
 }
 
 // AgentProgram is an agent program that doctor looks for and init offers.

@@ -82,11 +82,11 @@ func TestApproveWhatWasShown(t *testing.T) {
 			return err
 		},
 	}}
-	door, err := net.Listen("unix", daemon["socket"].(string))
+	listener, err := net.Listen("unix", daemon["socket"].(string))
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = front.Serve(door) }() // it ends with Close
+	go func() { _ = front.Serve(listener) }() // it ends with Close
 	t.Cleanup(func() { _ = front.Close() })
 
 	approve := func() (string, int) {

@@ -35,7 +35,7 @@ var everyPage = []struct{ name, place, where, words string }{
 	{"step", "#/runs/ship-1/notes", ".step .answer", "Approve"},
 	{"failed step", "#/runs/nightly-1/build", ".step", "undefined: retry"},
 	{"channels", "#/channels", ".channel-list", "quay"},
-	{"channel", "#/channels/quay", ".talk", "berth seven is free"},
+	{"channel", "#/channels/quay", ".entries", "berth seven is free"},
 	{"dispatch", "#/dispatch", ".session-list", "MAIN has it"},
 	{"conversation", "#/dispatch/CURRENT/conv_001", ".dialogue", "hello_world.py is written"},
 	{"inbox", "#/inbox", ".inbox", "wants to run a command"},

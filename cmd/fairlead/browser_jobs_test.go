@@ -74,7 +74,7 @@ func TestFiveJobs(t *testing.T) {
 					n.press("retry")
 					n.WaitText(".find-result", "Shall we retry")
 					n.click(".find-list", "Shall we retry")
-					n.WaitText(".talk .spot", "Shall we retry")
+					n.WaitText(".entries .spot", "Shall we retry")
 				}},
 				{"what it cost", 1, 0, func(n *newcomer) {
 					n.click(".places", "Usage")

@@ -50,7 +50,7 @@ func TestTaskPage(t *testing.T) {
 			p.WaitText(".task-answer", "squashes it into one commit on main")
 			p.WaitText(".changes", "1 file changed")
 			p.Until("the images are shown",
-				`[...document.querySelectorAll('.talk-picture img')].map(e => e.naturalWidth).join() === '30,300'`) // by name
+				`[...document.querySelectorAll('.task-picture img')].map(e => e.naturalWidth).join() === '30,300'`) // by name
 			p.Until("the change is shown as text",
 				// innerText has only what is in sight
 				`[...document.querySelectorAll('.dl-add')].some(e => e.textContent.includes('first <img src=x onerror=alert(1)>'))`)
@@ -82,11 +82,11 @@ func TestTaskPage(t *testing.T) {
 					"why <b>markup</b>?", "Explain.", "the line: first <img") {
 				t.Errorf("the agent was told %q, %v", told, err)
 			}
-			p.Until("what was asked is part of the conversation", `document.querySelector('.talk-you')?.textContent.includes('Explain.')`)
+			p.Until("what was asked is part of the conversation", `document.querySelector('.task-you')?.textContent.includes('Explain.')`)
 			if v.Size.Width < 600 { // one part at a time
 				p.Click(".task-sides", "Conversation")
-				p.WaitText(".task-talk", "You asked")
-				p.Until("the images are in sight", `document.querySelector('.talk-picture img')?.checkVisibility()`)
+				p.WaitText(".task-conversation", "You asked")
+				p.Until("the images are in sight", `document.querySelector('.task-picture img')?.checkVisibility()`)
 				looksRight()
 				p.Click(".task-sides", "Changes")
 			}

@@ -190,7 +190,7 @@ func (s *rig) wokenAsData(t *testing.T) {
 // lastTold is the last prompt of the lead that begins with a line.
 func (s *rig) lastTold(first string) (prompt string) {
 	s.t.Helper()
-	told := s.leadBooks().told
+	told := s.leadRecord().told
 	for _, session := range slices.Sorted(maps.Keys(told)) {
 		for _, text := range told[session] {
 			if strings.HasPrefix(text, first) {
@@ -243,9 +243,9 @@ func TestForgedMarkers(t *testing.T) {
 			t.Errorf("what a person says stands in the frame: %q", line)
 		}
 	}
-	for session, prompts := range s.leadBooks().told {
+	for session, prompts := range s.leadRecord().told {
 		for _, text := range prompts {
-			if errandOf(text) == "tell_wake" {
+			if leadActionOf(text) == "tell_wake" {
 				t.Errorf("%s was told to wake: %q", session, text)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-// A lead that keeps books of its own: each prompt that it was told, whole, and each marker that
+// A lead that keeps record of its own: each prompt that it was told, whole, and each marker that
 // it said. What a daemon says of the team is held to them.
 
 // leadScript hands each prompt to leadSays; what that prints are the lead's own words.
@@ -201,8 +201,8 @@ func howManyAre(v view.CrewView, status string) (n int) {
 
 func visible(v view.CrewView) int { return len(v.Agents) - howManyAre(v, "expired") }
 
-// errandOf is what a prompt asks of the lead.
-func errandOf(text string) string {
+// leadActionOf is the action that a prompt asks of the lead.
+func leadActionOf(text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
 	case first == "[SUMMON AGENTS]":
@@ -218,16 +218,16 @@ func errandOf(text string) string {
 	}
 }
 
-// leadBooks are what the lead kept.
-type leadBooks struct {
+// leadRecord is what the lead was told and did.
+type leadRecord struct {
 	told       map[string][]string // by session: the prompts, oldest first
 	registered []string            // "SESSION NAME", in order
 	souls      map[string]string   // by name: the first that it was registered with
 }
 
-func (s *rig) leadBooks() leadBooks {
+func (s *rig) leadRecord() leadRecord {
 	s.t.Helper()
-	b := leadBooks{told: map[string][]string{}, souls: map[string]string{}}
+	b := leadRecord{told: map[string][]string{}, souls: map[string]string{}}
 	names, err := filepath.Glob(filepath.Join(s.dir, "julian", "told", "*"))
 	if err != nil {
 		s.t.Fatal(err)
@@ -350,14 +350,14 @@ func (s *rig) leadStory() leadStory {
 func (s *rig) faultsOfCrew(exact bool) (wrong []string) {
 	s.t.Helper()
 	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	view, story, books := s.crew(), s.leadStory(), s.leadBooks()
-	for session, prompts := range books.told {
+	view, story, record := s.crew(), s.leadStory(), s.leadRecord()
+	for session, prompts := range record.told {
 		if !exact && story.asked[session] == nil {
 			continue // it died before anybody had seen that it lived: it is told again what it began with
 		}
 		read := map[string]int{}
 		for _, text := range prompts {
-			read[errandOf(text)]++
+			read[leadActionOf(text)]++
 		}
 		delete(read, "channel")
 		for do, n := range read {
@@ -371,7 +371,7 @@ func (s *rig) faultsOfCrew(exact bool) (wrong []string) {
 	}
 	if exact {
 		for session, told := range story.told {
-			if len(books.told[session]) == 0 {
+			if len(record.told[session]) == 0 {
 				add("%s was told %v, and has read nothing", session, told)
 			}
 		}
@@ -388,7 +388,7 @@ func (s *rig) faultsOfCrew(exact bool) (wrong []string) {
 			add("%s is there twice", *doc.Name)
 		}
 		names[*doc.Name] = true
-		if soul, ok := books.souls[*doc.Name]; ok && doc.Soul != soul {
+		if soul, ok := record.souls[*doc.Name]; ok && doc.Soul != soul {
 			add("the soul of %s is %.60q, and was %.60q", *doc.Name, doc.Soul, soul)
 		}
 	}
@@ -447,7 +447,7 @@ func mustText(v any) []byte {
 	return text
 }
 
-// sound fails the test where the books and the journal disagree.
+// sound fails the test where the record and the journal disagree.
 func (s *rig) sound(exact bool) {
 	s.t.Helper()
 	if wrong := s.faultsOfCrew(exact); len(wrong) > 0 {
@@ -473,11 +473,11 @@ func TestLeadOfCrew(t *testing.T) {
 // wokenAsThemselves wants the last wake to have given back who they were.
 func (s *rig) wokenAsThemselves() {
 	s.t.Helper()
-	books := s.leadBooks()
+	record := s.leadRecord()
 	last := ""
-	for _, session := range slices.Sorted(maps.Keys(books.told)) {
-		for _, text := range books.told[session] {
-			if errandOf(text) == string(crew.TellWake) {
+	for _, session := range slices.Sorted(maps.Keys(record.told)) {
+		for _, text := range record.told[session] {
+			if leadActionOf(text) == string(crew.TellWake) {
 				last = text
 			}
 		}
@@ -487,8 +487,8 @@ func (s *rig) wokenAsThemselves() {
 		s.t.Fatalf("the last wake: %v", err)
 	}
 	for _, one := range all {
-		if one.Soul != books.souls[one.Name] {
-			s.t.Errorf("%s is woken as %.80q and was %.80q", one.Name, one.Soul, books.souls[one.Name])
+		if one.Soul != record.souls[one.Name] {
+			s.t.Errorf("%s is woken as %.80q and was %.80q", one.Name, one.Soul, record.souls[one.Name])
 		}
 		if !strings.Contains(one.Transcript, "["+one.Name+"]: ") {
 			s.t.Errorf("%s does not remember anything: %q", one.Name, one.Transcript)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -271,16 +272,23 @@ func openCommand(a *app) *cobra.Command {
 	var code, list bool
 	var revoke string
 	cmd := &cobra.Command{
-		Use:   "open",
-		Short: "Open Mission Control in a browser and sign it in, or list and sign out browsers",
+		Use:   "open [AGENT:PORT]",
+		Short: "Open Mission Control in a browser, or a server that an agent has started",
 		Long: `The address that is opened contains a login code. The code is valid once and for 30 seconds; the page exchanges it
 for a secret of its own and stays signed in until you revoke that with --revoke. With --code the code is printed to
 be typed into the page, on a phone for example; the phone needs a tunnel to the port, or a proxy whose origin is
-named under origins in fairlead.yaml.`,
-		Example: "  fairlead open\n  fairlead open --code\n  fairlead open --list\n  fairlead open --revoke l3",
-		Args:    cli.Args(cobra.NoArgs),
-		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, _ []string) error {
+named under origins in fairlead.yaml.
+
+With AGENT:PORT, or TASK:PORT, the server that listens at that port inside the agent's wall is opened. The address has
+a secret that counts once; then the browser has a cookie. It leads there as long as the session runs.`,
+		Example: "  fairlead open\n  fairlead open coder:3000\n  fairlead open --code\n  fairlead open --list\n  fairlead open --revoke l3",
+		Args:    cli.Args(cobra.MaximumNArgs(1)),
+		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, args []string) error {
 			switch {
+			case len(args) == 1 && (list || code || revoke != ""):
+				return cli.Faulty(errors.New("AGENT:PORT stands alone, without --code, --list and --revoke"))
+			case len(args) == 1:
+				return openPort(ctx, a, client, args[0])
 			case list:
 				return listLogins(ctx, a, client)
 			case revoke != "":
@@ -318,6 +326,25 @@ named under origins in fairlead.yaml.`,
 	cmd.Flags().StringVar(&revoke, "revoke", "", "sign the browser with this `ID` out")
 	cmd.MarkFlagsMutuallyExclusive("code", "list", "revoke")
 	return cmd
+}
+
+// openPort opens a server that an agent has started.
+func openPort(ctx context.Context, a *app, client *apiclient.Client, where string) error {
+	target, text, _ := strings.Cut(where, ":")
+	port, err := strconv.ParseUint(text, 10, 16)
+	if target == "" || err != nil || port == 0 {
+		return cli.Faulty(fmt.Errorf("%q is no AGENT:PORT; write the agent or the task, a colon and the port, such as coder:3000", where))
+	}
+	opened, err := client.OpenPort(ctx, target, int(port))
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.PrintJSON(opened)
+	}
+	_, err = fmt.Fprintf(a.Out, "%s\nthis address is valid once; then the browser reaches port %d of %s at %s\n", opened.URL, port, opened.Session, opened.Address)
+	daemon.OpenBrowser(opened.URL)
+	return err
 }
 
 // listLogins prints the browsers that are signed in.

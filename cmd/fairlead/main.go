@@ -1,10 +1,9 @@
 // Command fairlead runs a team of AI agents on a repository.
 //
-// It is one binary with many faces. As `fairlead up` it is the daemon; under most other
-// verbs it is a caller that speaks with the daemon over its socket; and it executes itself
-// again as the shim beside each agent, as the adapter before a real agent program, as the door
-// of a sandbox and as the built-in scripted agent. This package only wires: one file a verb, drivers.go for what agents it
-// can drive, exit.go for what its exit codes mean.
+// It is one binary for several processes. As `fairlead up` it is the daemon; most other verbs are a client that sends requests
+// to the daemon over its socket. The binary also executes itself as the shim beside each agent, as the proxy of the sessions, as
+// the adapter before a real agent program, as the program that enters a sandbox, and as the built-in scripted agent. This package
+// only wires: one file for each verb, drivers.go for the drivers, exit.go for the meaning of the exit codes.
 //
 // The one promise: every verb says in words what happened, and in its exit code whether.
 package main
@@ -15,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/process/driver/adapter"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
+	"github.com/fairlead-dev/fairlead/process/proxy"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/work/notify"
@@ -22,6 +22,7 @@ import (
 
 func main() {
 	shim.Intercept()
+	proxy.Intercept()
 	sandbox.Intercept()
 	notify.Intercept()
 	script.Intercept()

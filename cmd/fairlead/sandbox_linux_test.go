@@ -175,5 +175,5 @@ func BenchmarkSandbox(b *testing.B) {
 			func() time.Duration { return timed(b, empty) })
 	}
 	p.report(b, "sandboxed", "free")
-	b.ReportMetric(millis(middle(p.ours)-middle(p.bare)), "ms/door")
+	b.ReportMetric(millis(middle(p.ours)-middle(p.bare)), "ms/view")
 }

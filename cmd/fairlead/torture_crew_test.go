@@ -185,7 +185,7 @@ func (p *lively) check() {
 	p.countStrays()
 	p.checkWords(count)
 	p.checkWake(count)
-	p.tally.Sessions = len(p.rig.leadBooks().told)
+	p.tally.Sessions = len(p.rig.leadRecord().told)
 	p.tally.Written = p.spoke
 }
 
@@ -220,10 +220,10 @@ func (p *lively) checkWords(count func(*int, string)) {
 
 // checkWake wants the last wake to have given back souls and words.
 func (p *lively) checkWake(count func(*int, string)) {
-	books := p.rig.leadBooks()
-	for session, prompts := range books.told {
+	record := p.rig.leadRecord()
+	for session, prompts := range record.told {
 		for _, text := range prompts {
-			if errandOf(text) != "tell_wake" {
+			if leadActionOf(text) != "tell_wake" {
 				continue
 			}
 			all, err := wakesIn(text)
@@ -231,7 +231,7 @@ func (p *lively) checkWake(count func(*int, string)) {
 				count(&p.tally.Output, fmt.Sprintf("a wake of %s: %v", session, err))
 			}
 			for _, one := range all {
-				if one.Soul != books.souls[one.Name] || !strings.Contains(one.Transcript, "["+one.Name+"]: ") {
+				if one.Soul != record.souls[one.Name] || !strings.Contains(one.Transcript, "["+one.Name+"]: ") {
 					count(&p.tally.Output, fmt.Sprintf("%s wakes %s as %.60q with %.60q", session, one.Name, one.Soul, one.Transcript))
 				}
 			}
@@ -286,7 +286,7 @@ func crewDiskFull(k *torture) {
 		l.countStrays()
 		k.tally.Rounds++
 	}
-	k.tally.Sessions = len(s.leadBooks().told)
+	k.tally.Sessions = len(s.leadRecord().told)
 }
 
 // settleCrew is settle without a channel.

@@ -13,7 +13,6 @@ const (
 	EndWithin     = BootTime(2 * time.Second)  // a session's process has ended so long after its deadline
 	LostAfter     = BootTime(65 * time.Second) // since a renewal was seen: 60 s and a margin
 	GrantFor      = BootTime(5 * time.Second)  // a host starts a session so long after it asked, or asks again
-	GrantGone     = BootTime(7 * time.Second)  // the leader knows by then that no process begins by its grant
 	RateMax       = 10
 )
 

@@ -31,7 +31,7 @@ type Scanner struct {
 type mode byte
 
 const (
-	talk   mode = iota // conversation
+	plain  mode = iota // text without a marker
 	behind             // white space behind a marker: it goes with the marker
 	gap                // between a tag and its object
 	body               // within an object
@@ -48,7 +48,7 @@ func (s *Scanner) Write(part []byte) []Piece {
 // Flush ends a message: what was begun will not go on. The next Write begins a line.
 func (s *Scanner) Flush() []Piece {
 	out := s.run(true)
-	s.mode, s.midway, s.before, s.led = talk, false, nil, false
+	s.mode, s.midway, s.before, s.led = plain, false, nil, false
 	return out
 }
 
@@ -62,8 +62,8 @@ func (s *Scanner) run(last bool) []Piece {
 	for len(s.buf) > 0 {
 		var more bool
 		switch s.mode {
-		case talk:
-			more = s.talk(last)
+		case plain:
+			more = s.scanPlain(last)
 		case behind:
 			more = s.behind(last)
 		case gap:
@@ -83,8 +83,8 @@ func (s *Scanner) run(last bool) []Piece {
 	return s.out
 }
 
-// talk gives back text up to the next marker. It says whether there is more to do.
-func (s *Scanner) talk(last bool) bool {
+// scanPlain gives back text up to the next marker. It says whether there is more to do.
+func (s *Scanner) scanPlain(last bool) bool {
 	for i := 0; ; i++ {
 		next := bytes.IndexAny(s.buf[i:], "[<T")
 		if next < 0 {
@@ -238,7 +238,7 @@ func (s *Scanner) noObject() {
 		s.found(Marker{Kind: s.open.kind, Fault: "no JSON object follows " + s.open.tag}, len(s.open.tag))
 		return
 	}
-	s.mode = talk
+	s.mode = plain
 	s.text(len(s.open.tag))
 }
 
@@ -341,7 +341,7 @@ func (s *Scanner) behind(last bool) bool {
 		r, n := utf8.DecodeRune(s.buf[i:])
 		switch {
 		case r == '\n':
-			s.mode = talk
+			s.mode = plain
 			if s.led {
 				s.drop(i + 1)
 				s.midway, s.before = false, nil
@@ -354,7 +354,7 @@ func (s *Scanner) behind(last bool) bool {
 			return false
 		case !unicode.IsSpace(r):
 			s.drop(i)
-			s.mode = talk
+			s.mode = plain
 			return true
 		}
 		i += n

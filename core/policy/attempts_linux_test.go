@@ -190,7 +190,7 @@ func TestBoundAttempts(t *testing.T) {
 	allowed := map[*boundAttempts][]string{}
 	parts := readBoundAttempts(t)
 	for _, p := range parts {
-		book := policy.Book{Allow: patterns(t, "*", "Bash(*)"), Bounds: p.bounds}
+		book := policy.Permissions{Allow: patterns(t, "*", "Bash(*)"), Bounds: p.bounds}
 		answer := func(command string) (verdict, why string) {
 			input := policytest.Case{Tool: "Bash", Arg: command}.Input(s)
 			verdict, rule, doubt := book.Answer(policy.Call{Tool: "Bash", Input: input, Dir: s.Repo}, nil, workspaceOf(s),

@@ -17,7 +17,7 @@ import (
 
 // boundCase is one line of bounds.txt. The file's head explains the format.
 type boundCase struct {
-	rulebookCase
+	permissionCase
 	bounds policy.Rules
 }
 
@@ -79,7 +79,7 @@ func boundCases(t testing.TB) []boundCase {
 	return all
 }
 
-func (c boundCase) book(t testing.TB, s policytest.Scene) policy.Book {
+func (c boundCase) book(t testing.TB, s policytest.Scene) policy.Permissions {
 	expand := func(list []string, executes bool) []string {
 		if list == nil {
 			return nil
@@ -94,7 +94,7 @@ func (c boundCase) book(t testing.TB, s policytest.Scene) policy.Book {
 		}
 		return out
 	}
-	return policy.Book{
+	return policy.Permissions{
 		Allow: c.patterns(t, s, c.allow), Deny: c.patterns(t, s, c.deny),
 		Bounds: policy.Rules{
 			CanWrite: expand(c.bounds.CanWrite, false), CannotWrite: expand(c.bounds.CannotWrite, false),
@@ -149,7 +149,7 @@ func FuzzBounds(f *testing.F) {
 	all := patterns(f, "*", "Bash(*)")
 	f.Fuzz(func(t *testing.T, entry, tool, input string) {
 		call := policy.Call{Tool: tool, Input: json.RawMessage(input), Dir: scene.Repo}
-		free, _, _ := policy.Book{Allow: all}.Answer(call, nil, where, disk)
+		free, _, _ := policy.Permissions{Allow: all}.Answer(call, nil, where, disk)
 		for i, bounds := range []policy.Rules{
 			{CanWrite: []string{entry}},
 			{CannotWrite: []string{entry}},
@@ -162,7 +162,7 @@ func FuzzBounds(f *testing.F) {
 				}
 				continue
 			}
-			within, rule, doubt := policy.Book{Allow: all, Bounds: bounds}.Answer(call, nil, where, disk)
+			within, rule, doubt := policy.Permissions{Allow: all, Bounds: bounds}.Answer(call, nil, where, disk)
 			if within == "allow" && free != "allow" || within == "" && free == "deny" {
 				t.Errorf("%q with %+v is %q by %q, and without bounds %q", input, bounds, within, rule, free)
 			}
@@ -171,7 +171,7 @@ func FuzzBounds(f *testing.F) {
 			}
 		}
 		bounds := policy.Rules{CannotExecute: []string{"rm"}}
-		if within, rule, _ := (policy.Book{Allow: all, Bounds: bounds}).Answer(call, nil, where, disk); within == "allow" &&
+		if within, rule, _ := (policy.Permissions{Allow: all, Bounds: bounds}).Answer(call, nil, where, disk); within == "allow" &&
 			tool == "Bash" && runs(input, "rm") {
 			t.Errorf("%q is allowed by %q, and runs rm", input, rule)
 		}

@@ -7,7 +7,7 @@
 // substitution. A denial says what is missing; package rank selects the agent that has it.
 //
 // Answer decides the permission questions of an agent program: by X10, by the agent's bounds, and by
-// a person's patterns. If none of them decides, the person is asked. testdata/rulebook.txt lists
+// a person's patterns. If none of them decides, the person is asked. testdata/permissions.txt lists
 // calls and answers.
 //
 // The package is one of three layers. The others are the sandbox below MAIN and the check of what

@@ -47,7 +47,7 @@ type Call struct {
 	Dir     string          // the caller's current folder, absolute; empty: Where.Repo
 	AgentID string          // of the calling subagent; empty: MAIN
 	// Unread names the arguments that the caller does not know completely; "tool" is the tool's own name, "args"
-	// and "paths" stand for arguments and files that are missing. For a Book they are never allowed by a pattern.
+	// and "paths" stand for arguments and files that are missing. For Permissions they are never allowed by a pattern.
 	Unread []string
 	// Confined: if it is a shell command of MAIN and allowed, the caller runs it in a sandbox in which it can
 	// write nowhere and execute only GatheringPrograms and those of the verdict.

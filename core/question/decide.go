@@ -97,7 +97,7 @@ func (d *questionDraft) move(q Question, in Input) error {
 		case Keep, LetStand: // the caller does these
 		case TakeRule:
 			verdict := in.(Cover).Verdict //nolint:forcetypeassert // the event implies the type
-			q.Allow, q.Rule, q.By, q.AnsweredAt = verdict.Allow, verdict.Rule, byRule, d.at
+			q.Allow, q.Rule, q.By, q.AnsweredAt = verdict.Allow, verdict.Rule, ByRule, d.at
 			q.Option = q.optionFor(q.Allow)
 		case TakeAnswer:
 			answer := in.(Answer) //nolint:forcetypeassert // the event implies the type
@@ -125,7 +125,7 @@ func (d *questionDraft) move(q Question, in Input) error {
 }
 
 const (
-	byRule = "rule"
+	ByRule = "rule" // Question.By of what a rule or a saved answer decided
 	byTime = "time"
 )
 
@@ -137,7 +137,7 @@ func endWords(q *Question) string {
 		return "it can no longer be answered"
 	case q.By == byTime:
 		return "no answer came in time, so the default was used"
-	case q.By == byRule:
+	case q.By == ByRule:
 		return "a rule has answered it: " + q.Rule
 	}
 	return "it was answered by " + q.By
@@ -161,7 +161,7 @@ func (d *questionDraft) ask(in Ask) error {
 		N: d.questions.Asked + 1, ID: id("q", d.questions.Asked+1), Kind: q.Kind, Agent: q.Agent, Session: q.Session, Ask: q.Ask,
 		What: line(q.What), Tool: line(q.Tool), Call: clip.Text(q.Call, callMax), Key: q.Key, Why: line(q.Why),
 		Paths: lines(q.Paths, pathsMax), Options: options(q.Options), AskedAt: d.at,
-		ExpiresAt: q.ExpiresAt, Otherwise: q.Otherwise, Default: q.Default, Order: q.Order,
+		ExpiresAt: q.ExpiresAt, Otherwise: q.Otherwise, Default: q.Default, Order: q.Order, Host: q.Host,
 	}
 	if q.Kind == Asked {
 		q.What = clip.Text(strings.TrimSpace(in.Question.What), textMax)

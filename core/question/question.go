@@ -68,6 +68,7 @@ type Question struct {
 	Paths   []string  `json:"paths,omitempty"`
 	Options []Option  `json:"options,omitempty"`
 	Order   string    `json:"order,omitempty"` // of a permission: yes gives the agent this desired state; it outlives the session
+	Host    string    `json:"host,omitempty"`  // of a permission: yes lets the session reach this host (NAME, or NAME:PORT); its program does not wait
 	AskedAt time.Time `json:"asked_at"`
 
 	ExpiresAt time.Time `json:"expires_at,omitzero"` // after this time the default answers; zero: never

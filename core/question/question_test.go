@@ -552,3 +552,50 @@ func TestNoPlainYes(t *testing.T) {
 		})
 	}
 }
+
+// TestReachHost checks when a person is asked whether a session may reach a host: not while the question is open, not after a no in the
+// same session, and again after a yes for once. An answer that was saved covers the next session.
+func TestReachHost(t *testing.T) {
+	at, human := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), change.Actor{Kind: "human", ID: "ann"}
+	var b Questions
+	decide := func(in Input) {
+		t.Helper()
+		changes, err := b.Decide(at, human, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ch := range changes {
+			b.Apply(ch)
+		}
+	}
+	ask := func(session, host string, want bool) {
+		t.Helper()
+		in, due := b.ReachHost("coder", session, host)
+		if due != want {
+			t.Fatalf("%s at %s: due is %v, want %v", host, session, due, want)
+		}
+		if due {
+			decide(in)
+		}
+	}
+	answer := func(id string, allow bool, scope Scope) {
+		t.Helper()
+		decide(Answer{ID: id, Allow: allow, Scope: scope})
+		decide(Hand{ID: id})
+	}
+	ask("coder-1", "a.example.org:443", true)
+	ask("coder-1", "a.example.org:443", false) // open
+	ask("coder-1", "b.example.org:443", true)
+	ask("coder-2", "a.example.org:443", true)
+	decide(Answer{ID: "q1", Allow: true})
+	ask("coder-1", "a.example.org:443", false) // on its way
+	decide(Hand{ID: "q1"})
+	ask("coder-1", "a.example.org:443", true) // that was for once
+	answer("q2", false, Once)
+	ask("coder-1", "b.example.org:443", false)
+	answer("q4", true, Always)
+	ask("coder-3", "a.example.org:443", true)
+	if q := b.Questions["q5"]; q.State != Answered || !q.Allow || q.By != ByRule {
+		t.Errorf("a saved answer is not taken: %+v", q)
+	}
+}

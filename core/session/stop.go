@@ -5,7 +5,7 @@ package session
 const (
 	ReasonRateLimited      = "rate_limited"      // the provider's rate limit was reached: not a failure
 	ReasonNotResumed       = "not_resumed"       // the program does not know the conversation to resume; nothing was done
-	ReasonHeldElsewhere    = "process_conflict"  // a background service of the program has the conversation open: it must not run twice
+	ReasonProcessConflict  = "process_conflict"  // a background service of the program has the conversation open: it must not run twice
 	ReasonContextExhausted = "context_exhausted" // the conversation is too long for its model: resuming it does not help
 	ReasonNotSignedIn      = "not_signed_in"     // the provider rejects the credentials: retrying does not help, a person has to sign in
 	ReasonNoAnswer         = "no_answer"         // an answer without a text, a tool call or usage: nothing shows that a model has answered

@@ -37,6 +37,7 @@ const (
 	TokenGiven      Event = "token_given"
 	PersonWrote     Event = "person_told"
 	TellGiven       Event = "tell_given"
+	Contacted       Event = "contacted"
 	Ended           Event = "ended"
 	Lost            Event = "lost"
 	Withdrawn       Event = "withdrawn"
@@ -54,6 +55,7 @@ var Table = table.Table[Phase, Event, Act]{
 		Opened:         {ID: "J1", To: Open, Why: "one session at a time; journaled before its process starts"},
 		Requested:      {ID: "J1", To: None, Why: "an earlier request is first, or no session may start now"},
 		RequestDropped: {ID: "J1", To: None},
+		Contacted:      {ID: "S14", To: None, Why: "what a session did last is known after its end"},
 	},
 	Open: {
 		TokenGiven:     {ID: "S11", To: Open, Why: "the hash of its token for the team's tools; the token is only in its environment"},
@@ -65,6 +67,7 @@ var Table = table.Table[Phase, Event, Act]{
 		Withdrawn:      {ID: "S6", To: None, Why: "the last check before its process starts: it is no longer wanted"},
 		Requested:      {ID: "J1", To: Open, Why: "one session at a time: other requests wait in the queue"},
 		RequestDropped: {ID: "J1", To: Open, Why: "it is no longer wanted"},
+		Contacted:      {ID: "S14", To: Open, Why: "of the session before, or of one that was not seen yet"},
 	},
 	Running: {
 		Started:         {ID: "S1", To: Running, Why: "reported twice after a crash"},
@@ -76,6 +79,7 @@ var Table = table.Table[Phase, Event, Act]{
 		StatusSaid:      {ID: "S10", To: Running},
 		PersonWrote:     {ID: "S12", To: Running, Why: "a person tells its agent something; its next session for the same purpose begins with it"},
 		TellGiven:       {ID: "S13", To: Running, Why: "its program has read it during its answer; the next session does not begin with it"},
+		Contacted:       {ID: "S14", To: Running, Why: "the hosts that it reached, or was refused, since the last time"},
 		Ended:           {ID: "S4", To: None},
 		Lost:            {ID: "S5", To: None, Why: "it ran; how it ended is unknown"},
 		Requested:       {ID: "J1", To: Running},

@@ -21,7 +21,7 @@ import (
 // bodies are the bodies of a team's changes. Exactly one is set of each change.
 var bodies = change.Bodies{
 	&Session{}, &Used{}, &AgentSet{}, &TeamSet{}, &QueueSet{}, &NoteSet{}, &RunLeft{}, &ChannelConfig{},
-	&Delivery{}, &DispatchSet{}, &Limited{}, &Conversation{}, &Says{}, &TellsSet{},
+	&Delivery{}, &DispatchSet{}, &Limited{}, &Conversation{}, &Says{}, &TellsSet{}, &Contacts{},
 	&control.Body{}, &channel.Set{}, &workflow.Body{}, &crew.Body{}, &question.Body{}, &notice.Record{}, &host.Body{},
 }
 
@@ -43,6 +43,7 @@ func (*Limited) JSONKey() string       { return "limited" }
 func (*Conversation) JSONKey() string  { return "conversation" } // of the agent's session, with the program's name for it
 func (*Says) JSONKey() string          { return "says" }         // the agent's own status
 func (*TellsSet) JSONKey() string      { return "tells" }        // what the agent is still to be told
+func (*Contacts) JSONKey() string      { return "contacts" }     // hosts of the network that the agent reached, or was refused
 
 // Used is an agent's report of its usage.
 type Used struct {
@@ -132,6 +133,8 @@ func (t *Team) Apply(ch change.Change) {
 	case *Says:
 		says := *body
 		t.Agents[name].Says = &says
+	case *Contacts:
+		t.Agents[name].Contacts = ContactsWith(t.Agents[name].Contacts, body.Hosts)
 	case *TellsSet:
 		t.Agents[name].Tells, t.Agents[name].LastTell = body.Tells, body.Last
 	case *notice.Record:

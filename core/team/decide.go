@@ -153,6 +153,8 @@ func (d *decision) one(member *Agent) error {
 		return d.conversationNamed(a, what)
 	case StatusSaid:
 		return d.statusSaid(a, what)
+	case HostsContacted:
+		return d.hostsContacted(a, what)
 	case PersonWrote:
 		return d.personWrote(a, what)
 	case TellGiven:

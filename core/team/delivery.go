@@ -352,23 +352,23 @@ func (d *decision) channelSessionEnded(a *Agent, s *Session) error {
 	if !s.AnswerPending() || s.Outcome == control.Withdrawn || IsLeadToken(s.Delivery.Token) {
 		return nil
 	}
-	talk, is := s.Delivery, d.team.Channels.Agents[s.Delivery.Token.Agent]
+	delivery, is := s.Delivery, d.team.Channels.Agents[s.Delivery.Token.Agent]
 	if is == nil || !is.Connected {
 		return nil
 	}
 	if s.Outcome == control.RateLimited { // X9; the action is delivered again after the rate limit
-		return d.channels(channel.LimitHit{Agent: talk.Token.Agent, Limit: d.team.channelLimit(a, d.ev.At)})
+		return d.channels(channel.LimitHit{Agent: delivery.Token.Agent, Limit: d.team.channelLimit(a, d.ev.At)})
 	}
 	if s.Outcome == control.Anew {
-		return d.channels(channel.ActionForgotten{Token: talk.Token, Do: talk.Do, N: talk.N})
+		return d.channels(channel.ActionForgotten{Token: delivery.Token, Do: delivery.Do, N: delivery.N})
 	}
 	if s.Outcome == control.OK || s.Outcome == control.Cancelled || d.stopping(a.Name) {
-		if !talk.Confirmed {
+		if !delivery.Confirmed {
 			return nil // the action was not delivered: the next session gets it
 		}
-		return d.channels(channel.Said{Token: talk.Token, Re: talk.Re, Ended: true})
+		return d.channels(channel.Said{Token: delivery.Token, Re: delivery.Re, Ended: true})
 	}
-	return d.channels(channel.AgentGone{Agent: talk.Token.Agent, How: channel.Crashed, Why: s.ID + ": " + s.Why})
+	return d.channels(channel.AgentGone{Agent: delivery.Token.Agent, How: channel.Crashed, Why: s.ID + ": " + s.Why})
 }
 
 // stopping reports whether an agent's work in a channel was to be cancelled.

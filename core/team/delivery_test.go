@@ -424,8 +424,8 @@ func TestLeadAnswersAside(t *testing.T) {
 		t.Errorf("ada's actions are %+v", actions)
 	}
 	c.writeAction("ada")
-	if talk := c.Agents["ada"].Session.Delivery; talk.Do != channel.TellGoOn || !talk.Over.IsZero() {
-		t.Errorf("ada received %+v", talk)
+	if delivery := c.Agents["ada"].Session.Delivery; delivery.Do != channel.TellGoOn || !delivery.Over.IsZero() {
+		t.Errorf("ada received %+v", delivery)
 	}
 	if got := c.ChannelsOf("lena"); len(got) != 0 {
 		t.Errorf("lena is in the channels %v", got)

@@ -37,6 +37,7 @@ func (in ConversationNamed) Subject() Subject { return ofSession(session.Named, 
 func (in StatusSaid) Subject() Subject        { return ofSession(session.StatusSaid, in.Session) }
 func (in PersonWrote) Subject() Subject       { return ofSession(session.PersonWrote, in.Session) }
 func (in TellGiven) Subject() Subject         { return ofSession(session.TellGiven, in.Session) }
+func (in HostsContacted) Subject() Subject    { return ofSession(session.Contacted, in.Session) }
 func (in Delivered) Subject() Subject         { return ofSession(session.ActionDelivered, in.Session) }
 func (in SessionAdopted) Subject() Subject    { return ofSession(session.Adopted, in.Session) }
 func (in SessionReported) Subject() Subject   { return ofSession(session.Reported, in.Session) }
@@ -113,6 +114,12 @@ type ConversationNamed struct {
 
 // StatusSaid is an agent's own status, in one line for people.
 type StatusSaid struct{ Session, Text string }
+
+// HostsContacted are the hosts of the network that a session's program reached, or was refused, since the last such event.
+type HostsContacted struct {
+	Session string
+	Hosts   []Contact
+}
 
 // LimitLifted ends an agent's wait for a rate limit early, at a person's request.
 type LimitLifted struct{}

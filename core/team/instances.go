@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/core/session"
+
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
@@ -247,4 +249,32 @@ func (a *Agent) stepsOf() string {
 		}
 	}
 	return strings.Join(words, ", ")
+}
+
+// Running is a running session with its agent.
+type Running struct {
+	Agent   string
+	Session *Session
+}
+
+// RunningNamed are the running sessions that a person can mean by a name: that of an agent, a session or a run.
+func (t *Team) RunningNamed(target string) (found []Running) {
+	for _, name := range t.Names() {
+		for _, one := range t.Agents[name].Sessions() {
+			run, _, isStep := StepOf(one.For)
+			if one.Phase == session.Running && (one.ID == target || name == target || isStep && run == target) {
+				found = append(found, Running{name, one})
+			}
+		}
+	}
+	return found
+}
+
+// SessionNames lists sessions for a message.
+func SessionNames(all []Running) string {
+	var ids []string
+	for _, one := range all {
+		ids = append(ids, one.Session.ID)
+	}
+	return strings.Join(ids, ", ")
 }

@@ -152,8 +152,8 @@ func TestInstancesShareUsage(t *testing.T) {
 		t.Errorf("the token belongs to %v", hashes)
 	}
 	c.must("ada", ConversationNamed{Session: extra, Conversed: Conversed{ID: "c2"}})
-	if talk := c.Agents["ada"].Conversations[ForStep("T2", "work")]; talk == nil || talk.ID != "c2" || talk.Session != extra {
-		t.Errorf("its conversation is %+v", talk)
+	if conversation := c.Agents["ada"].Conversations[ForStep("T2", "work")]; conversation == nil || conversation.ID != "c2" || conversation.Session != extra {
+		t.Errorf("its conversation is %+v", conversation)
 	}
 	ask := question.Ask{Question: question.Question{
 		Kind: question.Permission, Agent: "ada", Session: extra, Ask: "1", Tool: "Bash", Call: "rm",

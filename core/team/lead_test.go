@@ -187,8 +187,8 @@ func TestLeadSessionServesChannels(t *testing.T) {
 		t.Errorf("its key is parsed as %+v", back)
 	}
 	c.writeAction("ada")
-	if talk := c.Agents["ada"].Session.Delivery; talk.Key != actions[0].Key || !talk.Confirmed || c.Crew.Lead.Ends.IsZero() {
-		t.Errorf("after the delivery it has %+v; %+v", talk, c.Crew.Lead)
+	if delivery := c.Agents["ada"].Session.Delivery; delivery.Key != actions[0].Key || !delivery.Confirmed || c.Crew.Lead.Ends.IsZero() {
+		t.Errorf("after the delivery it has %+v; %+v", delivery, c.Crew.Lead)
 	}
 	if _, ok := c.LeadAction(actions[0]); ok {
 		t.Error("the action was delivered but is still pending")

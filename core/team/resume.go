@@ -94,7 +94,7 @@ func (a *Agent) resumeFailed(c *Conversation) bool {
 		}
 		first = false
 		if !before && p.Stop != nil && !p.Stop.OK &&
-			slices.Contains([]string{session.ReasonNotResumed, session.ReasonHeldElsewhere, session.ReasonContextExhausted},
+			slices.Contains([]string{session.ReasonNotResumed, session.ReasonProcessConflict, session.ReasonContextExhausted},
 				p.Stop.Reason) {
 			return true
 		}

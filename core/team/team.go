@@ -101,6 +101,8 @@ type Agent struct {
 	Conversations map[Purpose]*Conversation `json:"conversations,omitempty"` // with its program, by purpose; the newest of each
 	Says          *Says                     `json:"says,omitempty"`          // its own status
 
+	Contacts []Contact `json:"contacts,omitempty"` // hosts of the network that it reached, or was refused, the newest last
+
 	Tells    []Tell `json:"tells,omitempty"` // what it is still to be told
 	LastTell uint64 `json:"last_tell,omitempty"`
 

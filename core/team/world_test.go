@@ -254,8 +254,8 @@ func (w *world) startSession(action Action) {
 		id: id, agent: action.Agent, run: action.Run, what: action.Session.For, lease: action.Session.Lease,
 		kind: action.Session.Kind, alive: true,
 	}
-	if talk := action.Session.Delivery; talk != nil {
-		w.words.delivered(w, talk.Key, id)
+	if delivery := action.Session.Delivery; delivery != nil {
+		w.words.delivered(w, delivery.Key, id)
 		w.procs[id].input = 50
 	}
 	w.later("started "+id, func() {

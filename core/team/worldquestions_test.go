@@ -20,6 +20,9 @@ func (w *world) questionHappens(how uint64) {
 			}
 		}
 	}
+	if how%37 == 0 { // of a session that is over, or was not seen yet
+		w.contacts(from(w.team.Names(), how), "gone-1", how)
+	}
 	kind := how % 12
 	how >>= 8
 	if len(sessions) > 0 && kind < 6 {
@@ -92,10 +95,31 @@ func (w *world) ofSession(s *Session, kind, how uint64) {
 			w.t.Fatalf("%s: its conversation is %+v", s.ID, c)
 		}
 	case 4:
-		w.say(agent, StatusSaid{Session: s.ID, Text: fmt.Sprint("at ", how%4)})
+		if how>>4%2 == 0 {
+			w.say(agent, StatusSaid{Session: s.ID, Text: fmt.Sprint("at ", how%4)})
+			return
+		}
+		w.contacts(agent, s.ID, how)
 	default:
 		w.say(agent, LimitLifted{})
 	}
+}
+
+// contacts reports a host, and checks that the agent's contacts tell it.
+func (w *world) contacts(agent, session string, how uint64) {
+	host, before := fmt.Sprint("h", how%3, ".example.org:443"), w.team.Agents[agent].Contacts
+	w.say(agent, HostsContacted{Session: session, Hosts: []Contact{{Host: host, Reached: int(how >> 5 % 2), Refused: 1, In: 10}}})
+	after := w.team.Agents[agent].Contacts
+	if last := after[len(after)-1]; last.Host != host || sumRefused(after) != sumRefused(before)+1 {
+		w.t.Fatalf("%s: its contacts were %+v and are %+v", session, before, after)
+	}
+}
+
+func sumRefused(contacts []Contact) (sum int) {
+	for _, c := range contacts {
+		sum += c.Refused
+	}
+	return sum
 }
 
 // endedSessions checks that a session that has ended has no open question and no saved answer.

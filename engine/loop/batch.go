@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -66,14 +65,8 @@ func (l *Loop) decideAll(batch []Request, made *batchDraft, touched *Touched) []
 		case req.Event != nil:
 			_ = decide(*req.Event)
 		case req.Derive != nil:
-			req.Derive(decide)
-		case req.Events != nil:
 			ends := len(made.ends)
-			for _, ev := range req.Events {
-				if err := decide(ev); err != nil && !IsAnswer(err) {
-					break
-				}
-			}
+			req.Derive(decide)
 			if len(made.ends) > ends {
 				made.ends = append(made.ends[:ends], len(made.records)) // no crash separates them
 			}
@@ -109,14 +102,6 @@ func (l *Loop) answer(batch []Request, answers []Answer, head uint64, failed err
 // is affected.
 func (l *Loop) decide(ev team.Event, made *batchDraft) error {
 	ev.At = l.clock.now()
-	for _, h := range l.hooks {
-		if h.Check == nil {
-			continue
-		}
-		if err := h.Check(ev.What); err != nil {
-			return err
-		}
-	}
 	changes, err := l.team.Decide(ev)
 	if err != nil {
 		return err
@@ -152,25 +137,15 @@ func (l *Loop) follows(made *batchDraft) {
 	}
 }
 
-// announce notifies watchers, and lets the controllers start actions.
+// announce lets the controllers take in the changes, shows these to the watchers, and lets the controllers start actions.
 func (l *Loop) announce(made *batchDraft, touched *Touched) {
-	if len(made.records) > 0 {
-		l.ring.publish(made.records)
-	}
-	for _, ch := range made.changes {
-		if key, isRun := strings.CutPrefix(ch.Entity, "run/"); isRun {
-			id, _, _ := strings.Cut(key, "/")
-			touched.Run(id)
-		} else if s := change.As[team.Session](ch.Body); s != nil {
-			if id, _, isStep := team.StepOf(s.For); isStep { // an agent plays it
-				touched.Run(id)
-			}
-		}
+	if len(made.changes) > 0 {
 		for _, h := range l.hooks {
-			if h.Note != nil && h.Note(ch, touched) {
-				break
+			if h.OnBatch != nil {
+				h.OnBatch(made.changes, made.records[0].Seq, touched)
 			}
 		}
+		l.ring.publish(made.records)
 	}
 	l.act(touched)
 	if l.unsaved >= SnapshotEvery {
@@ -179,11 +154,6 @@ func (l *Loop) announce(made *batchDraft, touched *Touched) {
 }
 
 func (l *Loop) act(touched *Touched) {
-	for _, h := range l.hooks {
-		if h.Spread != nil {
-			h.Spread(touched)
-		}
-	}
 	for _, h := range l.hooks {
 		if h.Act != nil {
 			h.Act(touched)

@@ -54,11 +54,6 @@ func (l *Loop) commit(ctx context.Context, made *batchDraft) error {
 			l.versions[part[i].Entity]++
 			part[i].Version = l.versions[part[i].Entity]
 		}
-		for _, h := range l.hooks {
-			if h.Appended != nil {
-				h.Appended(made.changes[from:to], l.head+1) // before any caller is answered, since it may read this at once
-			}
-		}
 		l.head, from = last, to
 	}
 	l.unsaved += len(made.records)

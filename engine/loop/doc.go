@@ -11,7 +11,8 @@
 //	decide      team.Decide            pure: changes, or a refusal
 //	apply       team.Apply             in memory, visible to the loop only
 //	append      journal.Append         one sync; an error stops the loop
-//	act         watchers, Hooks        controllers start what the new state asks for
+//	show        Hooks.OnBatch          controllers take in the changes; watchers get them
+//	act         Hooks.Act              controllers start what the new state asks for
 //	answer      callers
 //
 // Controllers see the loop through four methods: Submit changes the team, View reads it, Go runs work

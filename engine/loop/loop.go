@@ -87,20 +87,13 @@ func New(ctx context.Context, opts Options) *Loop {
 // Hooks are what one controller does in the loop's goroutine. Every field may be nil. Hooks run in
 // the order of registration, must be quick, and must not wait for the loop.
 type Hooks struct {
-	// Check refuses an event for a reason that the team cannot know, before the team decides it.
-	Check func(what any) error
+	// OnBatch takes in the changes of a batch when they are durable, before a watcher sees them or a caller gets its
+	// answer, and marks in t what they concern. The first one has the sequence number first, and the others follow without
+	// a gap.
+	OnBatch func(changes []change.Change, first uint64, t *Touched)
 
-	// Appended receives durable changes before any caller gets its answer. The first one has the
-	// sequence number first, and the others follow without a gap.
-	Appended func(changes []change.Change, first uint64)
-
-	// Note marks in t what a change concerns. True: no later hook is asked about this change.
-	Note func(ch change.Change, t *Touched) bool
-
-	// Spread marks what depends on marks that Note made, after all changes of a batch.
-	Spread func(t *Touched)
-
-	// Act starts the actions that the state asks for and that were not started yet.
+	// Act starts the actions that the state asks for and that were not started yet. It is called when every controller has
+	// taken in the batch, and after a batch without changes.
 	Act func(t *Touched)
 
 	// Next is the controller's next deadline; the zero time means that there is none.
@@ -112,9 +105,6 @@ type Hooks struct {
 	// Settled says whether the controller's files are up to date, or cannot be written at present.
 	// stopping: the daemon is about to end.
 	Settled func(stopping bool) bool
-
-	// Ready runs once, when recovery is over and everything is settled.
-	Ready func()
 
 	// Drain stops taking in what other programs write. The channel is closed when everything that
 	// was taken in is in the queue.
@@ -323,11 +313,6 @@ func (l *Loop) checkReady() {
 			return
 		}
 		close(l.ready)
-		for _, h := range l.hooks {
-			if h.Ready != nil {
-				h.Ready()
-			}
-		}
 	}
 }
 

@@ -27,7 +27,7 @@ func (l *Loop) RunReads(ctx context.Context) error {
 func (l *Loop) read(req Request) {
 	answer := Answer{Seq: l.head}
 	switch {
-	case req.Event != nil || req.Events != nil || req.Derive != nil || req.Agent != "" || req.After != nil:
+	case req.Event != nil || req.Derive != nil || req.Agent != "" || req.After != nil:
 		answer.Err = ErrReadOnly
 	case req.First != nil:
 		answer.Err = req.First()

@@ -17,11 +17,10 @@ import (
 // Request is one entry of the queue: one event, several, or none. Every function in it runs in the
 // loop's goroutine, also after its caller gave up waiting: then the caller must not read what they fill.
 type Request struct {
-	Event  *team.Event
-	Events []team.Event // of one report: they share an append, and a refused one does not hold back the others
+	Event *team.Event
 
 	// Derive makes events from what is true when the request is decided. It has each decided before it makes the next one; the error
-	// of decide is a refusal, and the first one is the answer.
+	// of decide is a refusal, and the first one is the answer. The events share an append.
 	Derive func(decide func(team.Event) error)
 
 	Agent string                // whose actions are derived again
@@ -31,6 +30,17 @@ type Request struct {
 	After func()                // runs when the batch is in the journal
 
 	answer chan Answer // nil: no caller waits; else it has room for one
+}
+
+// Report is the Derive of events that are known already. A refused one does not hold back the others.
+func Report(events ...team.Event) func(decide func(team.Event) error) {
+	return func(decide func(team.Event) error) {
+		for _, ev := range events {
+			if err := decide(ev); err != nil && !IsAnswer(err) {
+				return
+			}
+		}
+	}
 }
 
 // Answer is the result of a request.

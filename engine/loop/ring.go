@@ -21,7 +21,7 @@ const (
 // ring keeps the newest changes for all watchers. It never waits for one.
 type ring struct {
 	mu      sync.Mutex
-	changes []journal.Change // all after base, in order
+	changes []Change // all after base, in order
 	base    uint64
 	bytes   int
 	more    chan struct{} // closed when there are newer changes, or none will come
@@ -41,8 +41,8 @@ func (r *ring) begin(head uint64) {
 func (r *ring) publish(batch []journal.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.changes = append(r.changes, batch...) // readers have slices of what was there before
 	for i := range batch {
+		r.changes = append(r.changes, Change{batch[i], new(text)}) // readers have slices of what was there before
 		r.bytes += len(batch[i].Data)
 	}
 	for len(r.changes) > ringMax || r.bytes > ringBytesMax {
@@ -89,9 +89,32 @@ func (r *ring) close(why error) {
 	}
 }
 
+// Change is a change as a watcher gets it.
+type Change struct {
+	journal.Change
+	shared *text // of all watchers that get it from the ring; nil: it was read from the journal for one watcher
+}
+
+// text is a change in the form in which watchers send it on. It is kept as long as its change, so the limits of the ring
+// are its limits, too.
+type text struct {
+	made  sync.Once
+	bytes []byte
+}
+
+// Text returns the change in the form that encode makes. The watchers of the ring share what the first of them made, so
+// all use one function, and none changes the bytes.
+func (c *Change) Text(encode func(*journal.Change) []byte) []byte {
+	if c.shared == nil {
+		return encode(&c.Change)
+	}
+	c.shared.made.Do(func() { c.shared.bytes = encode(&c.Change) })
+	return c.shared.bytes
+}
+
 // Part is what follows a place in the journal.
 type Part struct {
-	Changes []journal.Change
+	Changes []Change
 	Upto    uint64          // the place after them: nothing is left out up to here
 	More    <-chan struct{} // closed when there may be more
 }
@@ -130,7 +153,7 @@ func (l *Loop) older(ctx context.Context, after, until uint64, entity string) (P
 		if err != nil {
 			return Part{}, err
 		}
-		part.Changes = append(part.Changes, ch)
+		part.Changes = append(part.Changes, Change{Change: ch})
 		if bytes += len(ch.Data); len(part.Changes) == partMost || bytes >= partMostSize {
 			part.Upto = ch.Seq
 			break
@@ -148,8 +171,8 @@ func (l *Loop) Changes(ctx context.Context, after uint64, entity string) iter.Se
 				yield(journal.Change{}, err)
 				return
 			}
-			for _, ch := range part.Changes {
-				if !yield(ch, nil) {
+			for i := range part.Changes {
+				if !yield(part.Changes[i].Change, nil) {
 					return
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,6 +41,37 @@ func (l *Loop) appendData(t *testing.T, entity string, n int, data string) {
 		batch[i].Seq = last - uint64(n) + 1 + uint64(i)
 	}
 	l.ring.publish(batch)
+}
+
+// All watchers of a live change share its text, also those of one entity. What is read from the journal is made for one.
+func TestOneTextForAllWatchers(t *testing.T) {
+	l := tower()
+	l.append(t, "control/a", 1)
+	l.append(t, "control/b", 2)
+	var made atomic.Int32
+	encode := func(ch *journal.Change) []byte { made.Add(1); return fmt.Append(nil, ch.Seq) }
+	var watching sync.WaitGroup
+	for w := range 8 {
+		watching.Go(func() {
+			part, err := l.Since(t.Context(), 0, []string{"", "control/b"}[w%2])
+			if err != nil || len(part.Changes) != 3-w%2 {
+				t.Errorf("%d changes, %v", len(part.Changes), err)
+			}
+			for i := range part.Changes {
+				if got := string(part.Changes[i].Text(encode)); got != fmt.Sprint(part.Changes[i].Seq) {
+					t.Errorf("change %d is sent as %s", part.Changes[i].Seq, got)
+				}
+			}
+		})
+	}
+	watching.Wait()
+	if n := made.Load(); n != 3 {
+		t.Errorf("3 changes were encoded %d times", n)
+	}
+	part, err := l.older(t.Context(), 0, 3, "")
+	if err != nil || len(part.Changes) != 3 || string(part.Changes[2].Text(encode)) != "3" {
+		t.Errorf("from the journal: %+v, %v", part, err)
+	}
 }
 
 // A watcher gets each change once and in order, whenever it begins, however far it is behind, and wherever it resumes.
@@ -186,7 +218,7 @@ func TestWatchersKeepWhatTheyWereGiven(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, ch := range part.Changes {
-			given[ch.Seq] = ch
+			given[ch.Seq] = ch.Change
 		}
 		place = part.Upto
 	}

@@ -9,12 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
+	"github.com/fairlead-dev/fairlead/core/network"
+	"github.com/fairlead-dev/fairlead/process/proxy/outlet"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Wall says in what view setup and checks run: that of the task's agent, in which the whole clone is writable, because they make
@@ -26,6 +29,8 @@ type Wall struct {
 	Hide    []string `json:"hide,omitempty"`
 	Sockets []string `json:"sockets,omitempty"`
 	Others  []string `json:"others,omitempty"` // workspaces of other agents
+
+	Network network.Rules `json:"network"` // what the commands reach
 }
 
 // The words for a sandbox that differ from `workspace` here. None is as off.
@@ -56,8 +61,13 @@ type inside struct {
 
 	own    string // the folder that the view is made of; empty: there is no view
 	points *sandbox.Points
-	said   *os.File
+	said   *sandbox.Reports
 	unheld []sandbox.Row
+
+	view    sandbox.View
+	network *spawn.Network // nil: the view has no network of its own
+	session string         // its name in the proxy
+	stop    func()         // ends its service there; nil: there is none
 }
 
 // enter makes the view for a command in a folder, if it is to have one. The error is *Unconfined or *noView.
@@ -95,8 +105,17 @@ func (in *inside) make(t Task, s places.Session) error {
 	view := seen.View
 	view.Dir, view.Required, view.Report = in.dir, []sandbox.Row{sandbox.RowWrite}, 3
 	if t.Wall.Mode == wallRequired {
-		view.Required = append(view.Required, sandbox.RowInside, sandbox.RowRead, sandbox.RowSocket, sandbox.RowProcess, sandbox.RowRoot)
+		view.Required = append(view.Required, sandbox.RowInside, sandbox.RowRead, sandbox.RowSocket, sandbox.RowProcess, sandbox.RowRoot,
+			sandbox.RowNetwork)
 	}
+	if s.Ability.Network {
+		view.Network = sandbox.InsideOf(t.Wall.Network)
+		in.network = &spawn.Network{
+			Folder: filepath.Join(s.State, "proxy"), Agent: t.Agent, Rules: t.Wall.Network, Upstream: outlet.UpstreamOf(s.Env),
+		}
+		seen.Env = outlet.Environment(seen.Env)
+	}
+	in.view, in.session = view, filepath.Base(in.own)
 	if in.points, err = sandbox.MakePoints(filepath.Dir(in.own), view); err != nil {
 		return err
 	}
@@ -108,7 +127,7 @@ func (in *inside) make(t Task, s places.Session) error {
 		return err
 	}
 	var theirs *os.File
-	if in.said, theirs, err = os.Pipe(); err != nil {
+	if in.said, theirs, err = view.OpenReports(); err != nil {
 		return err
 	}
 	in.env, in.attr, in.files = seen.Env, view.Attr(), []*os.File{theirs}
@@ -149,6 +168,9 @@ func (in *inside) wait(cmd *exec.Cmd) (over bool, err error) {
 		return true, &noView{errors.Join(fmt.Errorf("its view was not made: %s", cmp.Or(started.Error, fmt.Sprint(err))), cmd.Wait())}
 	}
 	in.unheld = started.Unheld
+	if err := in.serve(); err != nil {
+		return true, &noView{errors.Join(err, cmd.Process.Kill(), cmd.Wait())}
+	}
 	var ended struct {
 		Status *uint32 `json:"status"` // of a sandbox.Ended
 	}
@@ -161,11 +183,35 @@ func (in *inside) wait(cmd *exec.Cmd) (over bool, err error) {
 	return false, err
 }
 
-// notHeld are the rows that the view did not hold, but for those that no view holds yet.
+// errNoStart keeps this process from starting a proxy: it runs in a session, and what it starts ends with that. The daemon starts one.
+var errNoStart = errors.New("there is no proxy; the daemon starts one")
+
+// serve has the proxy answer at the sockets of the view's network, which came with the report of its start.
+func (in *inside) serve() error {
+	sockets, err := in.said.Sockets(in.view)
+	ctx, cancel := context.WithCancel(context.Background())
+	var kept sync.WaitGroup
+	in.stop = func() {
+		cancel()
+		kept.Wait()
+		for _, f := range sockets {
+			f.Close()
+		}
+	}
+	if err != nil || in.network == nil {
+		return err
+	}
+	o := outlet.Of(in.session, in.view, in.network, sockets)
+	o.Options.Around = func(func() error) error { return errNoStart }
+	kept.Go(func() { o.Keep(ctx) })
+	return nil
+}
+
+// notHeld are the rows that the view did not hold. Git's is not tried here.
 func (in *inside) notHeld() string {
 	var words []string
 	for _, row := range in.unheld {
-		if !slices.Contains([]sandbox.Row{sandbox.RowGit, sandbox.RowNetwork}, row) {
+		if row != sandbox.RowGit {
 			words = append(words, string(row))
 		}
 	}
@@ -177,10 +223,14 @@ func (in *inside) leave() error {
 	if in.own == "" {
 		return nil
 	}
-	for _, f := range append(in.files, in.said) {
-		if f != nil {
-			f.Close()
-		}
+	if in.stop != nil {
+		in.stop()
+	}
+	if in.said != nil {
+		in.said.Close()
+	}
+	for _, f := range in.files {
+		f.Close()
 	}
 	return errors.Join(in.points.Remove(), places.End(in.own))
 }

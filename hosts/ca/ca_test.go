@@ -264,7 +264,7 @@ func TestTLS(t *testing.T) {
 		{"pinned, wrong name", first.JoinTLS(), PinnedTLS(a.Fingerprint(), "b", "web", at(start)), "its certificate is not for", start},
 		{"pinned, another team", other.JoinTLS(), PinnedTLS(a.Fingerprint(), "a", "web", at(start)), "ask for a new invitation", start},
 		{"pinned, another team of this name", same.JoinTLS(), PinnedTLS(a.Fingerprint(), "a", "web", at(start)), "also called web", start},
-		{"pinned, a host poses as the door", worker.JoinTLS(), PinnedTLS(a.Fingerprint(), "w", "web", at(start)), "", start},
+		{"pinned, a host poses as the listener for joins", worker.JoinTLS(), PinnedTLS(a.Fingerprint(), "w", "web", at(start)), "", start},
 		{
 			"pinned, years behind", first.JoinTLS(), PinnedTLS(a.Fingerprint(), "a", "web", at(start.AddDate(-7, 0, 0))),
 			"set the clock right", start,

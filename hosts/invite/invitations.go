@@ -25,7 +25,7 @@ const (
 	labelsMax = 32             // as in core/host
 )
 
-// Invitation is what the book keeps of one. The secret is not among it.
+// Invitation is what the store keeps of one. The secret is not among it.
 type Invitation struct {
 	ID      string       `json:"id"`
 	Hash    string       `json:"hash"` // SHA-256 of the secret: with 256 random bits it needs no slow hash
@@ -69,8 +69,8 @@ func (r *Refused) Error() string {
 	return "the team does not admit this host: " + r.Why
 }
 
-// Book holds the invitations of a team. Use OpenBook.
-type Book struct {
+// Store holds the invitations of a team. Use OpenStore.
+type Store struct {
 	path string
 	now  func() time.Time
 
@@ -78,14 +78,14 @@ type Book struct {
 	list []Invitation // oldest first
 }
 
-// OpenBook reads the invitations that are stored in a file, or begins with none.
-func OpenBook(path string, now func() time.Time) (*Book, error) {
-	b := &Book{path: path, now: now}
+// OpenStore reads the invitations that are stored in a file, or begins with none.
+func OpenStore(path string, now func() time.Time) (*Store, error) {
+	b := &Store{path: path, now: now}
 	return b, file.LoadJSON(path, &b.list)
 }
 
 // Invite makes an invitation. address is that of the server for joining.
-func (b *Book) Invite(by string, role cluster.Role, labels []string, address string, authority *ca.Authority) (Token, error) {
+func (b *Store) Invite(by string, role cluster.Role, labels []string, address string, authority *ca.Authority) (Token, error) {
 	if role != cluster.Host && role != cluster.Engine {
 		return Token{}, fmt.Errorf("the role of a host is %s or %s, not %q", cluster.Host, cluster.Engine, role)
 	}
@@ -118,7 +118,7 @@ func (b *Book) Invite(by string, role cluster.Role, labels []string, address str
 }
 
 // Until is when the last invitation expires, used or not.
-func (b *Book) Until() time.Time {
+func (b *Store) Until() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var until time.Time
@@ -137,7 +137,7 @@ func (f *Full) Error() string {
 	return fmt.Sprintf("%d invitations are open, which is the limit; wait until some expire", f.Open)
 }
 
-func (b *Book) open(now time.Time) int {
+func (b *Store) open(now time.Time) int {
 	n := 0
 	for _, i := range b.list {
 		if i.UsedBy == "" && now.Before(i.Expires) {
@@ -150,7 +150,7 @@ func (b *Book) open(now time.Time) int {
 // Use marks an invitation as used by the host with a key, and then calls admit, one host at a time. The mark is on
 // disk before. If admit refuses the host, the invitation can be used again. The same host may use it again in any case, until
 // it expires, because it may not have received the answer.
-func (b *Book) Use(id string, secret []byte, key string, admit func(Invitation) error) error {
+func (b *Store) Use(id string, secret []byte, key string, admit func(Invitation) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at := slices.IndexFunc(b.list, func(i Invitation) bool { return i.ID == id })
@@ -180,7 +180,7 @@ func (b *Book) Use(id string, secret []byte, key string, admit func(Invitation) 
 }
 
 // store writes the list, and keeps it only if that succeeded.
-func (b *Book) store(list []Invitation) error {
+func (b *Store) store(list []Invitation) error {
 	if err := file.StoreJSON(b.path, list); err != nil {
 		return fmt.Errorf("store the invitations: %w", err)
 	}

@@ -33,12 +33,12 @@ func (c *clock) now() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.at 
 
 func (c *clock) move(d time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.at = c.at.Add(d) }
 
-// team is an open door on loopback.
+// team has an open listener for joins on loopback.
 type team struct {
 	t         *testing.T
 	clock     *clock
 	authority *ca.Authority
-	book      *Book
+	book      *Store
 	path      string
 	address   string
 	port      *Port
@@ -59,7 +59,7 @@ func newTeam(t *testing.T) *team {
 	if err = os.Mkdir(filepath.Dir(f.path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if f.book, err = OpenBook(f.path, f.clock.now); err != nil {
+	if f.book, err = OpenStore(f.path, f.clock.now); err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
@@ -87,12 +87,12 @@ func newTeam(t *testing.T) *team {
 	f.close = func() {}
 	f.invite(cluster.Host)
 	d := &Server{
-		Book: f.book, Authority: f.authority, Members: f, Servers: []string{"tls://a:4222"}, Admit: f.admit, Now: f.clock.now,
+		Store: f.book, Authority: f.authority, Members: f, Servers: []string{"tls://a:4222"}, Admit: f.admit, Now: f.clock.now,
 		Log: slog.New(slog.NewTextHandler(f.log, nil)),
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done, door := make(chan error, 1), f.port.JoinListener()
-	go func() { done <- d.Serve(ctx, door, id.JoinTLS()) }()
+	done, listener := make(chan error, 1), f.port.JoinListener()
+	go func() { done <- d.Serve(ctx, listener, id.JoinTLS()) }()
 	f.close = sync.OnceFunc(func() {
 		cancel()
 		if err := wait.For(t, "the end of the server for joining", done); err != nil {
@@ -269,7 +269,7 @@ func TestRefusedJoins(t *testing.T) {
 			func(f *team, _ *Token, _ **ca.Identity) { f.clock.move(-5 * 365 * 24 * time.Hour) },
 		},
 		{"no program", "no program listens there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close(); f.port.Close() }},
-		{"closed door", "no invitation is open there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close() }},
+		{"closed listener", "no invitation is open there", "", func(f *team, _ *Token, _ **ca.Identity) { f.close() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -333,7 +333,7 @@ func TestTwoJoinersOneToken(t *testing.T) {
 	if joined != 1 || len(f.admitted) != 1 {
 		t.Errorf("%d have joined: %+v", joined, f.admitted)
 	}
-	after, err := OpenBook(f.path, f.clock.now) // after a restart it is still used
+	after, err := OpenStore(f.path, f.clock.now) // after a restart it is still used
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestTwoJoinersOneToken(t *testing.T) {
 	}
 }
 
-// The door closes with the last invitation.
+// The listener closes with the last invitation.
 func TestDoorCloses(t *testing.T) {
 	f := newTeam(t)
 	f.close()
@@ -353,7 +353,7 @@ func TestDoorCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.clock.move(15 * time.Minute)
-	d := &Server{Book: f.book, Now: f.clock.now, Log: slog.New(slog.DiscardHandler)}
+	d := &Server{Store: f.book, Now: f.clock.now, Log: slog.New(slog.DiscardHandler)}
 	done := make(chan error, 1)
 	go func() { done <- d.Serve(t.Context(), l, nil) }()
 	if err := wait.For(t, "the end of the server for joining", done); err != nil {
@@ -361,7 +361,7 @@ func TestDoorCloses(t *testing.T) {
 	}
 }
 
-func TestBook(t *testing.T) {
+func TestStore(t *testing.T) {
 	f := newTeam(t)
 	f.close()
 	for range openMax - 1 {

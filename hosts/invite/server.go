@@ -63,7 +63,7 @@ type Joiner struct {
 
 // Server is where hosts join. Its fields are set before Serve.
 type Server struct {
-	Book      *Book
+	Store     *Store
 	Authority *ca.Authority
 	Members   cluster.Members
 	Servers   []string                            // addresses of the cluster's servers: tls://a:4222
@@ -113,7 +113,7 @@ func (d *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 // closeInTime ends the server for joining when no invitation is left. One that is made meanwhile keeps it open.
 func (d *Server) closeInTime(ctx context.Context, cancel func()) {
 	for {
-		left := d.Book.Until().Sub(d.Now())
+		left := d.Store.Until().Sub(d.Now())
 		if left <= 0 {
 			cancel()
 			return
@@ -156,7 +156,7 @@ func (d *Server) admit(ctx context.Context, line []byte, from net.Addr) (answer,
 		return answer{}, err
 	}
 	a := answer{Authority: string(d.Authority.PEM()), Servers: d.Servers}
-	err = d.Book.Use(r.ID, r.Secret, r.Key, func(i Invitation) error {
+	err = d.Store.Use(r.ID, r.Secret, r.Key, func(i Invitation) error {
 		if m, ok := d.Members.Member(r.Name); ok && m.Key != r.Key {
 			return &Refused{
 				NotAdmit,

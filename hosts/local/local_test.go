@@ -185,7 +185,7 @@ func TestStartsAtOnce(t *testing.T) {
 	for range cap(began) {
 		all.Go(func() {
 			err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1", startBody("coder-1", "echo began >> "+file)))
-			if _, before := errors.AsType[*seam.AlreadyStarted](err); before {
+			if _, before := errors.AsType[*spawn.AlreadyStarted](err); before {
 				began <- wire.AlreadyStarted
 			} else if err != nil {
 				t.Error(err)
@@ -348,7 +348,7 @@ func TestEarlierSessionOfTheName(t *testing.T) {
 		return err == nil && n > 0
 	})
 	err = start(2, "echo second")
-	if no, is := errors.AsType[*seam.CannotStart](err); !is || !strings.Contains(no.Why, "under an earlier lease") {
+	if no, is := errors.AsType[*spawn.CannotStart](err); !is || !strings.Contains(no.Why, "under an earlier lease") {
 		t.Error(err)
 	}
 	if err := s.End(t.Context(), "coder-1"); err != nil {

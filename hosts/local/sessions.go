@@ -137,10 +137,10 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		case err != nil:
 			return err
 		case proc != nil && proc.lease.Token != in.Token && proc.found == seam.Running && !isDone(proc):
-			return &seam.CannotStart{Why: fmt.Sprintf("host %s runs a session %s under an earlier lease, as process %d", in.Token.Host, id,
+			return &spawn.CannotStart{Why: fmt.Sprintf("host %s runs a session %s under an earlier lease, as process %d", in.Token.Host, id,
 				proc.PID())}
 		case proc != nil && proc.lease.Token == in.Token && proc.found != seam.NeverStarted:
-			return &seam.AlreadyStarted{Session: id}
+			return &spawn.AlreadyStarted{Session: id}
 		}
 		launch, err := s.launch(ctx, id, in)
 		if err != nil {
@@ -183,10 +183,10 @@ func (s *Sessions) launch(ctx context.Context, id string, in wire.StartIn) (spaw
 		return launch, nil
 	}
 	if launch, err = s.boxed.Confine(ctx, launch, *in.Confine, s.Root, s.Exe, s.temp(id)); err != nil {
-		return launch, &seam.CannotStart{Why: err.Error()}
+		return launch, &spawn.CannotStart{Why: err.Error()}
 	}
 	if launch, err = sessions.WithSocket(s.Sockets, launch, id, s.Exe, s.temp(id)); err != nil {
-		return launch, &seam.CannotStart{Why: err.Error()}
+		return launch, &spawn.CannotStart{Why: err.Error()}
 	}
 	return launch, nil
 }

@@ -332,7 +332,7 @@ func (c *Controller) awaitFiles(ctx context.Context, s team.Session) error {
 	run, step, _ := team.StepOf(s.For)
 	why, agent := "", ""
 	if err := c.loop.View(ctx, func(t *team.Team) {
-		if filesElsewhere(t, run, c.HostOf(s.ID)) {
+		if filesOnThirdHost(t, run, c.HostOf(s.ID)) {
 			why, agent = view.AwayWords(t, run), agentOf(t, s.ID)
 		}
 	}); err != nil || why == "" {
@@ -346,14 +346,14 @@ func (c *Controller) awaitFiles(ctx context.Context, s team.Session) error {
 		defer c.mu.Unlock()
 		delete(c.waits, s.ID)
 	}()
-	if err := c.loop.Until(ctx, func(t *team.Team) bool { return !filesElsewhere(t, run, c.HostOf(s.ID)) }); err != nil {
+	if err := c.loop.Until(ctx, func(t *team.Team) bool { return !filesOnThirdHost(t, run, c.HostOf(s.ID)) }); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}
 	return nil
 }
 
-// filesElsewhere reports whether the newest files of a run are neither here nor on a host.
-func filesElsewhere(t *team.Team, run, name string) bool {
+// filesOnThirdHost reports whether the newest files of a run are neither here nor on the host with a name.
+func filesOnThirdHost(t *team.Team, run, name string) bool {
 	away := t.Notes[run].Away
 	return away != "" && away != name
 }

@@ -108,7 +108,7 @@ func (c *Controller) HostHooks() loop.Hooks {
 	if c.is == nil {
 		return loop.Hooks{}
 	}
-	return loop.Hooks{Appended: func(changes []change.Change, _ uint64) {
+	return loop.Hooks{OnBatch: func(changes []change.Change, _ uint64, _ *loop.Touched) {
 		if slices.ContainsFunc(changes, func(is change.Change) bool { return change.As[host.Body](is.Body) != nil }) {
 			c.took()
 		}

@@ -262,7 +262,7 @@ func (c *Controller) StartOn(ctx context.Context, m *sessions.Slot, s team.Sessi
 ) (seam.Process, error) {
 	lease, away := c.LeaseOf(s.ID)
 	if !away {
-		return nil, &seam.CannotStart{Why: "it no longer has a place on another host"}
+		return nil, &spawn.CannotStart{Why: "it no longer has a place on another host"}
 	}
 	if err := c.send(ctx, lease, s); err != nil {
 		return nil, err
@@ -296,7 +296,7 @@ func (c *Controller) StartOn(ctx context.Context, m *sessions.Slot, s team.Sessi
 // startAt starts a session with the paths of its host. The first renewal that this daemon accepts has them.
 func (c *Controller) startAt(ctx context.Context, name string, in wire.StartIn, session string) (seam.Process, error) {
 	if c.misplaced != nil {
-		return nil, &seam.CannotStart{Why: c.misplaced.Error()}
+		return nil, &spawn.CannotStart{Why: c.misplaced.Error()}
 	}
 	var to wire.Places
 	c.mu.Lock()
@@ -337,7 +337,7 @@ func (c *Controller) fetchNow(ctx context.Context, id string) error {
 	var is *team.Session
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		if s := openSession(t, id); s != nil {
-			if run, _, _ := team.StepOf(s.For); !filesElsewhere(t, run, c.HostOf(id)) {
+			if run, _, _ := team.StepOf(s.For); !filesOnThirdHost(t, run, c.HostOf(id)) {
 				open := *s
 				is = &open
 			}

@@ -32,7 +32,7 @@ func (c *Controller) Router() seam.Host {
 // Start implements seam.Host for sessions of this machine.
 func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (seam.Process, error) {
 	if name := r.c.HostOf(session); name != "" {
-		return nil, &seam.CannotStart{Why: "it is placed on host " + name}
+		return nil, &spawn.CannotStart{Why: "it is placed on host " + name}
 	}
 	if !r.c.is.Stream {
 		return r.Host.Start(ctx, session, epoch, launch, grace)
@@ -41,10 +41,10 @@ func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch
 	lease, placed := r.c.leases[session]
 	r.c.mu.Unlock()
 	if !placed {
-		return nil, &seam.CannotStart{Why: "it has no lease on this machine"}
+		return nil, &spawn.CannotStart{Why: "it has no lease on this machine"}
 	}
 	if err := r.c.is.NoteLease(lease); err != nil { // first: a slow disk may outlast the leader's lease
-		return nil, &seam.CannotStart{Why: err.Error()}
+		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
 	for !r.c.is.Confirmed() { // another host may lead
 		if !retry.Rest(ctx, loop.RetryFirst) {

@@ -435,7 +435,7 @@ func TestJoinAndConnect(t *testing.T) {
 	f := newTeam(t, "web")
 	own := f.host("a", cluster.Engine)
 	n := f.start(f.options(own))
-	book, err := invite.OpenBook(filepath.Join(t.TempDir(), "invitations.json"), f.now)
+	book, err := invite.OpenStore(filepath.Join(t.TempDir(), "invitations.json"), f.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,8 +447,8 @@ func TestJoinAndConnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	door := &invite.Server{
-		Book: book, Authority: f.authority, Members: f, Servers: []string{n.Address()}, Now: f.now, Log: f.log,
+	joins := &invite.Server{
+		Store: book, Authority: f.authority, Members: f, Servers: []string{n.Address()}, Now: f.now, Log: f.log,
 		Admit: func(_ context.Context, j invite.Joiner) error {
 			f.set(j.Name, j.Member)
 			return nil
@@ -456,7 +456,7 @@ func TestJoinAndConnect(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- door.Serve(ctx, l, own.JoinTLS()) }()
+	go func() { done <- joins.Serve(ctx, l, own.JoinTLS()) }()
 	id, err := ca.NewIdentity(t.TempDir(), "b", f.now)
 	if err != nil {
 		t.Fatal(err)
@@ -466,7 +466,7 @@ func TestJoinAndConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := wait.For(t, "the end of the door", done); err != nil {
+	if err := wait.For(t, "the end of the listener", done); err != nil {
 		t.Error(err)
 	}
 	if nc, _ := f.connect(id, joined.Servers[0]); !nc.IsConnected() {

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/retry"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -49,7 +50,7 @@ type Lost struct{ Host string }
 
 func (l *Lost) Error() string { return "host " + l.Host + " was lost" }
 
-// StartOn starts a session's process at most once. The error is *seam.AlreadyStarted if it was started before, perhaps by an
+// StartOn starts a session's process at most once. The error is *spawn.AlreadyStarted if it was started before, perhaps by an
 // attempt of this call whose answer did not arrive: then it is to be adopted.
 func (h *Host) StartOn(ctx context.Context, in wire.StartIn, session string) (seam.Process, error) {
 	ctx, stop := until(ctx, h.Gone(session), &Lost{h.Name})
@@ -169,7 +170,7 @@ func (h *Host) body(r request) ([]byte, error) {
 	}
 	body, err := json.Marshal(r.in)
 	if err == nil && len(body) > wire.BodyMax {
-		err = &seam.CannotStart{Why: fmt.Sprintf("the request to host %s has %d bytes, and at most %d may be sent", h.Name, len(body),
+		err = &spawn.CannotStart{Why: fmt.Sprintf("the request to host %s has %d bytes, and at most %d may be sent", h.Name, len(body),
 			wire.BodyMax)}
 	}
 	return body, err
@@ -207,8 +208,8 @@ func answered(err error) bool {
 	if p, is := errors.AsType[*wire.Problem](err); is {
 		return p.Code != wire.Busy
 	}
-	_, started := errors.AsType[*seam.AlreadyStarted](err)
-	_, cannot := errors.AsType[*seam.CannotStart](err)
+	_, started := errors.AsType[*spawn.AlreadyStarted](err)
+	_, cannot := errors.AsType[*spawn.CannotStart](err)
 	return started || cannot || isFenced(err)
 }
 

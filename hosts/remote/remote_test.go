@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -425,7 +426,7 @@ func TestRefusedStart(t *testing.T) {
 	}
 	in.Launch.Input = make([]byte, wire.BodyMax)
 	_, err = w.leader.StartOn(t.Context(), in, "coder-1")
-	if no, is := errors.AsType[*seam.CannotStart](err); !is || !strings.Contains(no.Why, "at most") {
+	if no, is := errors.AsType[*spawn.CannotStart](err); !is || !strings.Contains(no.Why, "at most") {
 		t.Error(err)
 	}
 	if err := p.Send(t.Context(), make([]byte, wire.BodyMax)); err == nil || !strings.Contains(err.Error(), "at most") {

@@ -43,7 +43,7 @@ func TestHosts(t *testing.T) {
 func begin(t testing.TB, h seam.Host, session string, epoch uint64, l spawn.Launch) seam.Process {
 	t.Helper()
 	p, err := h.Start(t.Context(), session, epoch, l, time.Second)
-	if _, before := errors.AsType[*seam.AlreadyStarted](err); before {
+	if _, before := errors.AsType[*spawn.AlreadyStarted](err); before {
 		p, _, err = h.Adopt(t.Context(), session, epoch)
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func startsOnce(t *testing.T, h seam.Host) {
 	p := begin(t, h, "coder-3", 1, l)
 	for range 3 {
 		_, err := h.Start(t.Context(), "coder-3", 1, l, time.Second)
-		if before, is := errors.AsType[*seam.AlreadyStarted](err); !is || before.Session != "coder-3" {
+		if before, is := errors.AsType[*spawn.AlreadyStarted](err); !is || before.Session != "coder-3" {
 			t.Error(err)
 		}
 	}
@@ -181,7 +181,7 @@ func startsOnce(t *testing.T, h seam.Host) {
 func cannotStart(t *testing.T, h seam.Host) {
 	for range 2 {
 		_, err := h.Start(t.Context(), "coder-4", 1, spawn.Launch{Argv: []string{"/no/such/program"}, Dir: "/"}, time.Second)
-		if no, is := errors.AsType[*seam.CannotStart](err); !is || !strings.Contains(no.Why, "/no/such/program") {
+		if no, is := errors.AsType[*spawn.CannotStart](err); !is || !strings.Contains(no.Why, "/no/such/program") {
 			t.Error(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
@@ -60,8 +61,8 @@ var status = map[Code]int{
 // problemOf finds the code of an error.
 func problemOf(err error) *Problem {
 	var is *Problem
-	var started *seam.AlreadyStarted
-	var cannot *seam.CannotStart
+	var started *spawn.AlreadyStarted
+	var cannot *spawn.CannotStart
 	var fenced *seam.Fenced
 	var other *seam.NotAdopted
 	switch {
@@ -85,9 +86,9 @@ func problemOf(err error) *Problem {
 func (p *Problem) failure() error {
 	switch p.Code {
 	case AlreadyStarted:
-		return &seam.AlreadyStarted{Session: p.Why}
+		return &spawn.AlreadyStarted{Session: p.Why}
 	case CannotStart:
-		return &seam.CannotStart{Why: p.Why}
+		return &spawn.CannotStart{Why: p.Why}
 	case Fenced:
 		return &seam.Fenced{Why: p.Why}
 	}

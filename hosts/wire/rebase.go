@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/process/driver"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // Check returns why launches cannot be prepared for these places; nil: they can. A path is written into JSON and
@@ -151,11 +151,11 @@ func ofName(r rune) bool {
 }
 
 // Resolve finishes a start on its host, with that host's environment and name. What the host lacks is a
-// *seam.CannotStart.
+// *spawn.CannotStart.
 func Resolve(in StartIn, environ []string, host string) (StartIn, error) {
 	launch, err := driver.Resolve(in.Launch, environ, host)
 	if err != nil {
-		return StartIn{}, &seam.CannotStart{Why: err.Error()}
+		return StartIn{}, &spawn.CannotStart{Why: err.Error()}
 	}
 	in.Launch = launch
 	return in, nil

@@ -237,7 +237,7 @@ func TestResolve(t *testing.T) {
 		t.Errorf("%+v, %v", got.Launch, err)
 	}
 	_, err = wire.Resolve(in, []string{"TEAM_KEYS=1"}, "b")
-	var cannot *seam.CannotStart
+	var cannot *spawn.CannotStart
 	if !errors.As(err, &cannot) || cannot.Why != "the environment of host b has no TEAM_KEY; set it where its daemon starts" {
 		t.Errorf("a missing variable: %v", err)
 	}

@@ -14,14 +14,15 @@ import (
 	"testing/iotest"
 
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // An error is the same on the other side: of the same kind, with the same words.
 func TestErrorsCross(t *testing.T) {
 	for want, err := range map[int]error{
-		http.StatusConflict:            fmt.Errorf("start: %w", &seam.AlreadyStarted{Session: "coder-1"}),
-		http.StatusUnprocessableEntity: &seam.CannotStart{Why: "no program \"codex\""},
+		http.StatusConflict:            fmt.Errorf("start: %w", &spawn.AlreadyStarted{Session: "coder-1"}),
+		http.StatusUnprocessableEntity: &spawn.CannotStart{Why: "no program \"codex\""},
 		http.StatusForbidden:           &seam.Fenced{Why: "another leader has taken over"},
 		http.StatusGone:                fmt.Errorf("%w: it has ended", driver.ErrNoInput),
 		http.StatusNotFound:            &Problem{NotHere, "this host has no such session"},
@@ -36,7 +37,7 @@ func TestErrorsCross(t *testing.T) {
 			t.Errorf("%v: %d, %v", err, w.Code, got)
 			continue
 		}
-		if _, started := errors.AsType[*seam.AlreadyStarted](err); !started && got.Error() != err.Error() {
+		if _, started := errors.AsType[*spawn.AlreadyStarted](err); !started && got.Error() != err.Error() {
 			t.Errorf("%q became %q", err, got)
 		}
 		for _, kind := range []error{driver.ErrNoInput, fs.ErrNotExist} {

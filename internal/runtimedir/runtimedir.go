@@ -1,7 +1,6 @@
 // Package runtimedir finds and makes the folders for the sockets of a user's daemons and shims.
 //
-// It is the key cabinet at the door: a small place that only its owner can open, in which each folder of
-// work has a hook of its own, named by a hash.
+// They are below one folder that only its owner can open. Each folder of work has its own one there, named by a hash.
 //
 // The one promise: Private returns nil only for a folder of this user that no other user can open.
 package runtimedir

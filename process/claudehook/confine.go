@@ -185,7 +185,7 @@ func (v *visit) restored() bool {
 type userRules struct{ allow, ask, deny []policy.Pattern }
 
 func (r userRules) allows(call policy.Call, where policy.Where) bool {
-	said, _, _ := policy.Book{Allow: r.allow}.Answer(call, nil, where, dispatchfolder.Disk{})
+	said, _, _ := policy.Permissions{Allow: r.allow}.Answer(call, nil, where, dispatchfolder.Disk{})
 	return len(r.allow) > 0 && said == "allow"
 }
 

@@ -41,9 +41,9 @@ type Agent struct {
 	Mode      string // acp, claude, codex: the program's own permission mode; empty: the one that asks for permission
 	MCP       MCP    // address of the team's tools; zero: not offered
 
-	// Elsewhere is the other host for which its launch is, where Resolve finishes it; empty: it is for this
-	// machine. Nothing of this machine's environment is in it then, and nothing of this machine is looked at.
-	Elsewhere string
+	// OtherHost is the host for which the launch is prepared, if it is not this machine. Resolve finishes the launch there. Then
+	// the launch has nothing of this machine's environment, and this machine is not looked at. Empty: this machine.
+	OtherHost string
 }
 
 // MCP is the address of the team's tools for one session. The token identifies the agent and the

@@ -122,7 +122,7 @@ func matches(list []string, name string) bool {
 // A process that receives several turns sees only the first of them here.
 func Environment(a Agent, s Session, needs ...string) []string {
 	vars := variables(a.Env)
-	if list := slices.Concat(inherited, needs); a.Elsewhere != "" {
+	if list := slices.Concat(inherited, needs); a.OtherHost != "" {
 		deferred(vars, list)
 	} else {
 		inherit(vars, os.Environ(), list)
@@ -170,7 +170,7 @@ func CheckWorkspace(a Agent) error {
 	switch info, err := os.Stat(a.Workspace); {
 	case a.Workspace == "":
 		return fmt.Errorf("agent %s has no workspace; give it a folder", a.Name)
-	case a.Elsewhere != "":
+	case a.OtherHost != "":
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

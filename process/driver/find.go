@@ -27,7 +27,7 @@ func FindProgram(a Agent, env []string) (string, error) {
 		}
 	}
 	program := a.Command[0]
-	if a.Elsewhere != "" {
+	if a.OtherHost != "" {
 		return programMark + program + end, nil
 	}
 	if strings.Contains(program, "/") {
@@ -62,7 +62,7 @@ func FindProgram(a Agent, env []string) (string, error) {
 // argument that looks like a file counts. A file that exists nowhere may be created by the program;
 // if not, the program reports it.
 func CheckScript(a Agent) error {
-	if a.Elsewhere != "" {
+	if a.OtherHost != "" {
 		return nil
 	}
 	for _, word := range a.Command[min(1, len(a.Command)):] {

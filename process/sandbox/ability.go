@@ -20,6 +20,7 @@ type Ability struct {
 	By        Mechanism `json:"by"`
 	Users     bool      `json:"users"`     // with a namespace of users, which root does not need
 	Processes bool      `json:"processes"` // with a namespace of processes, and a fresh /proc
+	Network   bool      `json:"network"`   // with a network of its own
 	Overlays  bool      `json:"overlays"`  // caches may have the person's below
 	Git       bool      `json:"git"`       // what git of Fairlead's opens is in a view, too; only [Whole] tries it
 	Unheld    []Row     `json:"unheld"`
@@ -38,6 +39,9 @@ func (a Ability) WhyNotMore() string {
 // Apply says in a view how it is made.
 func (a Ability) Apply(v View) View {
 	v.By, v.Users, v.Processes, v.Git = a.By, a.Users, a.Processes, a.Git
+	if !a.Network {
+		v.Network = nil
+	}
 	return v
 }
 
@@ -54,7 +58,7 @@ func Look(ctx context.Context) Ability {
 	}
 	var why []Reason
 	for _, t := range Ways() {
-		unheld, err := trial(ctx, t.Apply(View{}))
+		unheld, err := trial(ctx, t.Apply(View{Network: &Inside{}}))
 		if err == nil {
 			t.Unheld, t.Why = unheld, why
 			t.Overlays = t.By == ByNamespaces && overlays(ctx, t)
@@ -73,11 +77,16 @@ func Look(ctx context.Context) Ability {
 
 // Ways are how a view can be made, the best first.
 func Ways() (all []Ability) {
+	views := []Ability{{By: ByNamespaces, Users: true, Processes: true}, {By: ByNamespaces, Users: true}}
 	if os.Geteuid() == 0 {
-		all = append(all, Ability{By: ByNamespaces, Processes: true})
+		views = append([]Ability{{By: ByNamespaces, Processes: true}}, views...)
 	}
-	return append(all, Ability{By: ByNamespaces, Users: true, Processes: true}, Ability{By: ByNamespaces, Users: true},
-		Ability{By: ByLandlock})
+	for _, way := range views {
+		with := way
+		with.Network = true
+		all = append(all, with, way)
+	}
+	return append(all, Ability{By: ByLandlock})
 }
 
 // Abilities is [Look], once in a process.
@@ -130,12 +139,15 @@ func (v View) name() string {
 	switch {
 	case v.By == ByLandlock:
 		return "Landlock alone"
-	case !v.Processes:
+	case !v.Processes && v.Network != nil:
 		return "namespaces without one of processes"
-	case !v.Users:
+	case !v.Users && v.Network != nil:
 		return "namespaces as root"
+	case v.Network != nil:
+		return "namespaces"
 	}
-	return "namespaces"
+	v.Network = &Inside{}
+	return v.name() + " and without one of the network"
 }
 
 // overlays tries one overlay. As root it would belong to root inside, so a cache of its own is used.

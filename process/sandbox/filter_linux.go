@@ -215,6 +215,8 @@ func outside() []unix.SockFilter {
 func (b box) sockets() []unix.SockFilter {
 	part := []unix.SockFilter{load(atArg0)}
 	switch {
+	case b.inside && !b.Alone:
+		part = b.insideSockets()
 	case b.Alone:
 		part = append(part, on([]uint32{unix.AF_NETLINK}, allow)...)
 		if b.Sockets {
@@ -230,6 +232,28 @@ func (b box) sockets() []unix.SockFilter {
 		return part
 	}
 	return append(part, pairs()...)
+}
+
+// insideSockets permits the kinds of sockets that the network of a view holds: unix sockets, streams and datagrams of the Internet, and
+// asking the kernel for the devices and routes of the view. Others are the machine's (vsock, Bluetooth), or have had faults in the kernel.
+func (b box) insideSockets() []unix.SockFilter {
+	const kind = 0xf // the rest of the argument are flags
+	internet := []unix.SockFilter{load(atArg1), {Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kind}}
+	internet = append(internet, on([]uint32{unix.SOCK_STREAM, unix.SOCK_DGRAM}, allow)...)
+	internet = append(internet, answer(refuse(unix.EACCES)))
+	asks := append([]unix.SockFilter{load(atArg0 + 2*perArg)}, on([]uint32{unix.NETLINK_ROUTE}, allow)...)
+	asks = append(asks, answer(refuse(unix.EACCES)))
+	part := []unix.SockFilter{load(atArg0)}
+	if b.Sockets {
+		part = append(part, on([]uint32{unix.AF_UNIX}, allow)...)
+	}
+	for family, of := range map[uint32][]unix.SockFilter{unix.AF_INET: internet, unix.AF_INET6: internet, unix.AF_NETLINK: asks} {
+		part = append(append(part, unless(family, len(of))), of...)
+	}
+	part = append(part, answer(refuse(unix.EACCES)))
+	part = append([]unix.SockFilter{unless(unix.SYS_SOCKET, len(part))}, part...)
+	return append(part, unless(unix.SYS_SOCKETPAIR, 4), load(atArg0),
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.AF_UNIX, Jt: 1}, answer(refuse(unix.EACCES)), load(atNumber))
 }
 
 // pairs denies pairs of unix sockets that are no streams: an end of a pair of datagram sockets can send to any socket that a path or

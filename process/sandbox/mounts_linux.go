@@ -468,24 +468,22 @@ const resolverBytesMax = 64 << 10
 func (m *mounter) names() error {
 	const file = "/etc/resolv.conf"
 	real, err := filepath.EvalSymlinks(file)
-	if err != nil || !strings.HasPrefix(real, "/run/") {
-		return nil //nolint:nilerr // there is none, or it is where it is
+	switch {
+	case err != nil:
+		return nil //nolint:nilerr // there is none
+	case m.view.Network != nil:
+		if err := m.resolve(real); err != nil {
+			return fmt.Errorf("put the settings of name look-up at %s: %w", real, err)
+		}
+		return nil
+	case !strings.HasPrefix(real, "/run/"):
+		return nil // it is where it is
 	}
 	text, err := os.ReadFile(real)
 	if err != nil || len(text) > resolverBytesMax {
 		return nil //nolint:nilerr // it would not be readable inside either
 	}
-	dir, err := m.folder(path.Dir(real))
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, path.Base(real), unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = unix.Write(fd, text)
-	return errors.Join(err, unix.Close(fd))
+	return m.write(real, string(text))
 }
 
 // memory is a file system in memory.

@@ -34,6 +34,12 @@ func (v View) Attr() *syscall.SysProcAttr {
 		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
 		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
 	}
+	if v.Network != nil {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+		if v.Users {
+			attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE)
+		}
+	}
 	return attr
 }
 
@@ -115,15 +121,16 @@ func inView(text string, argv []string) int {
 	}
 	ignore()               // all signals are for the program
 	runtime.LockOSThread() // the restrictions below are this thread's, and what it starts has them too
-	pid, unheld, err := v.start(argv)
+	pid, unheld, made, err := v.start(argv)
 	if err != nil {
 		return report(os.Stderr, to.or(err))
 	}
-	to.say(Started{Unheld: unheld, PID: pid})
 	if len(argv) == 0 { // a trial
+		to.say(Started{Unheld: unheld})
 		return 0
 	}
-	return v.wait(pid, to)
+	to.hand(Started{Unheld: unheld, PID: pid}, made)
+	return v.wait(pid, to, made)
 }
 
 // ignored are the signals for which the library has handlers, but for those that it needs: the end of a child, and its own between
@@ -211,13 +218,17 @@ func reporter(fd int) reports {
 	return reports(fd)
 }
 
-func (to reports) say(what any) {
-	if to == 0 {
-		return
-	}
+func (to reports) say(what any) { to.sayWith(what, nil) }
+
+// sayWith hands descriptors over with a report. They need a socket; a report alone may go through a pipe.
+func (to reports) sayWith(what any, rights []byte) {
 	line, err := json.Marshal(what)
-	if err == nil {
-		_, _ = unix.Write(int(to), append(line, '\n')) // the caller is gone, and with it this process soon
+	switch line = append(line, '\n'); {
+	case to == 0 || err != nil:
+	case rights != nil:
+		_ = unix.Sendmsg(int(to), line, rights, nil, unix.MSG_NOSIGNAL) // as below
+	default:
+		_, _ = unix.Write(int(to), line) // the caller is gone, and with it this process soon
 	}
 }
 
@@ -230,26 +241,33 @@ func (to reports) or(err error) error {
 }
 
 // start makes the view and starts the program.
-func (v View) start(argv []string) (pid int, unheld []Row, err error) {
+func (v View) start(argv []string) (pid int, unheld []Row, made ownSockets, err error) {
 	if v.Processes && os.Getpid() != 1 {
-		return 0, nil, errors.New("this process is not the first of its namespace; it has to be started with Attr")
+		return 0, nil, made, errors.New("this process is not the first of its namespace; it has to be started with Attr")
 	}
 	if err := closeOnExec(); err != nil {
-		return 0, nil, err
+		return 0, nil, made, err
 	}
 	var parentDeath int32
 	if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&parentDeath)), 0, 0, 0); err != nil {
-		return 0, nil, err
+		return 0, nil, made, err
 	}
 	m := mounter{view: v, idmap: -1, live: v.liveSockets()}
-	abstract, end := abstractCanaries()
-	defer end()
+	var abstract []string
+	if v.Network == nil { // otherwise those of this process are not outside
+		var end func()
+		abstract, end = abstractCanaries()
+		defer end()
+	}
+	if made, err = v.makeInside(); err != nil {
+		return 0, nil, made, atStep(StepNetwork, err)
+	}
 	if err := m.apart(); err != nil {
-		return 0, nil, atStep(StepMount, err)
+		return 0, nil, made, atStep(StepMount, err)
 	}
 	var swap bool
 	if m.who, swap, err = ownerOf(v); err != nil {
-		return 0, nil, err
+		return 0, nil, made, err
 	}
 	if swap {
 		if m.idmap, err = swapped(m.who); err == nil {
@@ -261,28 +279,28 @@ func (v View) start(argv []string) (pid int, unheld []Row, err error) {
 		giveStreams(m.who)
 	}
 	if err := v.closeNested(); err != nil {
-		return 0, nil, err
+		return 0, nil, made, err
 	}
 	if err := m.mount(); err != nil {
-		return 0, nil, atStep(StepMount, err)
+		return 0, nil, made, atStep(StepMount, err)
 	}
 	if err := v.restrictThread(m.who); err != nil {
-		return 0, nil, err
+		return 0, nil, made, err
 	}
 	// After the change of the user, with which a machine may allow it again, and before there is a program.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return 0, nil, err
+		return 0, nil, made, err
 	}
 	if err := v.dieWith(parentDeath); err != nil {
-		return 0, nil, err
+		return 0, nil, made, err
 	}
 	unheld = v.try(farSockets{m.live, abstract})
 	if err := v.missing(unheld); err != nil || len(argv) == 0 {
-		return 0, unheld, err
+		return 0, unheld, made, err
 	}
 	program, err := find(argv[0])
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, made, err
 	}
 	attr := &syscall.ProcAttr{Dir: v.Dir, Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{}}
 	if v.Pass > 0 {
@@ -301,9 +319,9 @@ func (v View) start(argv []string) (pid int, unheld []Row, err error) {
 		time.Sleep(busyPause)
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("execute %s: %w", program, err)
+		return 0, nil, made, fmt.Errorf("execute %s: %w", program, err)
 	}
-	return pid, unheld, nil
+	return pid, unheld, made, nil
 }
 
 // closeNested closes nested user namespaces. Where the /proc of outside stays, its settings may be covered or read-only; then
@@ -329,7 +347,7 @@ func (v View) dieWith(sig int32) error {
 		return fmt.Errorf("end with the parent: %w", err)
 	}
 	pipe := []unix.PollFd{{Fd: int32(v.Report)}}
-	if n, err := unix.Poll(pipe, 0); v.Report > 0 && err == nil && n > 0 && pipe[0].Revents&unix.POLLERR != 0 {
+	if n, err := unix.Poll(pipe, 0); v.Report > 0 && err == nil && n > 0 && pipe[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
 		return errors.New("the process that started this one is gone")
 	}
 	return nil
@@ -360,8 +378,11 @@ func (v View) missing(unheld []Row) error {
 }
 
 // wait waits for the program and, if the caller reads the reports, for everything else in the view.
-func (v View) wait(pid int, to reports) int {
+func (v View) wait(pid int, to reports, made ownSockets) int {
 	quiet(v.Pass)
+	if v.Network != nil {
+		go made.serve()
+	}
 	code := CannotSandbox
 	for {
 		var ws syscall.WaitStatus

@@ -26,7 +26,7 @@ func (v View) restrictThread(who owner) error {
 	abi, why := Supported()
 	b := box{
 		Write: v.writable(), Attributes: true, Terminals: true, Sockets: v.Execute == nil, Execute: v.Execute, Alone: v.Alone,
-		modes: modes,
+		modes: modes, inside: v.Network != nil,
 	}
 	b.group = v.Processes && unix.Getpgrp() == 0 // it has no number here
 	b.signals = b.group && abi < abiApart
@@ -187,7 +187,7 @@ func (v View) holds(row Row, far farSockets) bool {
 		RowProcess:    func() bool { return v.Processes && !reaches(v.Canaries.PID) },
 		RowGit:        func() bool { return v.Git },
 		RowRoot:       func() bool { return ownUID() != 0 },
-		RowNetwork:    func() bool { return v.Alone },
+		RowNetwork:    v.holdsNetwork,
 	}[row]
 	return tried && attempt()
 }

@@ -81,6 +81,9 @@ type box struct {
 	// signal to a process outside.
 	Alone bool
 
+	// inside permits only sockets of kinds that stay in the network of the view.
+	inside bool
+
 	// modes are the bits of a file's mode that no program of a view sets; 0: the box is not of a view.
 	modes uint32
 

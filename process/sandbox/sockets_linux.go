@@ -27,10 +27,10 @@ type live struct {
 	whole bool // none was left out, and each is covered
 }
 
-// liveSockets finds the sockets that are bound in this network namespace and lie in a place of the view, by the kernel's list of
+// liveSockets finds the sockets that are bound in the caller's network namespace and lie in a place of the view, by the kernel's list of
 // them: no folder is walked. It needs the /proc of outside.
 func (v View) liveSockets() (found live) {
-	text, err := readMost("/proc/net/unix", listedBytesMax)
+	text, err := readMost(v.callersSockets(), listedBytesMax)
 	if found.whole = err == nil && len(text) < listedBytesMax; err != nil {
 		return found
 	}

@@ -49,6 +49,10 @@ type View struct {
 	// Such programs gather information: they get no unix sockets and, by Landlock alone, change no modes and times.
 	Execute []string `json:"execute,omitempty"`
 
+	// Network is a network of its own, in which the program reaches only what a proxy answers; nil: that of the machine. It needs
+	// namespaces.
+	Network *Inside `json:"network,omitempty"`
+
 	// Alone denies the network.
 	Alone bool `json:"alone,omitempty"`
 
@@ -57,7 +61,7 @@ type View struct {
 
 	// Report is the descriptor to which process 1 writes a [Started] and at the end an [Ended], a line each. With one, process 1
 	// stays until no process of the view is left, so that the caller decides how long what is left may go on. 0: none; what is
-	// left then ends with the program.
+	// left then ends with the program. It is a pipe, or with Network a unix socket, over which a Started brings the sockets.
 	Report int `json:"report,omitempty"`
 
 	// By says how the view is made, and Users and Processes which namespaces there are besides those of mounts and IPC: one of
@@ -213,7 +217,7 @@ func (v View) check() error {
 	}
 	switch v.By {
 	case ByNamespaces, ByLandlock:
-		return nil
+		return v.Network.check(v.By)
 	}
 	return errors.New("the view does not say how it is made")
 }

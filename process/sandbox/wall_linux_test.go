@@ -105,6 +105,12 @@ func wallIfAsked() {
 		enterMachine(job)
 	case "outer":
 		outerProc(job)
+	case "dials":
+		dials()
+	case "network":
+		makeNetworkAttempts()
+	case "network-machine":
+		makeMachine()
 	case "look":
 		_ = json.NewEncoder(os.Stdout).Encode(Look(context.Background()))
 	default:

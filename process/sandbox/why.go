@@ -17,6 +17,7 @@ const (
 	StepClone    Step = "clone"    // a process in new namespaces is started, and its user is mapped
 	StepProc     Step = "proc"     // its /proc is mounted
 	StepMount    Step = "mount"    // anything else is mounted
+	StepNetwork  Step = "network"  // its loopback is brought up, and the sockets in it are made
 	StepLandlock Step = "landlock" // Landlock alone restricts a process
 	StepOther    Step = "other"    // anything that is no such call
 )
@@ -239,7 +240,7 @@ func lookAround(root string) Facts {
 		AppArmor:  number(at("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")),
 		Container: containerOf(root), Exe: exe,
 	}
-	for _, kind := range []string{"user", "mnt", "pid", "ipc"} {
+	for _, kind := range []string{"user", "mnt", "pid", "ipc", "net"} {
 		if n := number(at("/proc/sys/user/max_" + kind + "_namespaces")); n.Is && n.Number == 0 {
 			f.Zero = append(f.Zero, "user.max_"+kind+"_namespaces")
 		}

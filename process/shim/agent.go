@@ -9,13 +9,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // program finds the file to execute, like a shell in the agent's folder with the agent's own PATH.
 func program(l *Spec) (string, error) {
 	dir, name := l.Launch.Dir, l.Launch.Argv[0]
 	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
-		return "", &CannotStart{Why: fmt.Sprintf("the working directory %s does not exist", dir)}
+		return "", &spawn.CannotStart{Why: fmt.Sprintf("the working directory %s does not exist", dir)}
 	}
 	if strings.Contains(name, "/") {
 		path := name
@@ -23,7 +25,7 @@ func program(l *Spec) (string, error) {
 			path = filepath.Join(dir, path)
 		}
 		if why := notExecutable(path); why != "" {
-			return "", &CannotStart{Why: fmt.Sprintf("%s %s", path, why)}
+			return "", &spawn.CannotStart{Why: fmt.Sprintf("%s %s", path, why)}
 		}
 		return path, nil
 	}
@@ -47,7 +49,7 @@ func program(l *Spec) (string, error) {
 			found = fmt.Sprintf("; %s %s", path, why)
 		}
 	}
-	return "", &CannotStart{Why: fmt.Sprintf("no program %q in the agent's PATH (%s)%s; install it, or give its whole path", name, search,
+	return "", &spawn.CannotStart{Why: fmt.Sprintf("no program %q in the agent's PATH (%s)%s; install it, or give its whole path", name, search,
 		found)}
 }
 
@@ -111,9 +113,9 @@ func (k *keeper) fork(path string, l *Spec) error {
 			return fmt.Errorf("start the agent: %w; the machine is short of processes or memory, try again", err)
 		}
 		if k.wall != nil {
-			return &CannotStart{Why: fmt.Sprintf("make its view of the machine: %v; `fairlead doctor` says why", err)}
+			return &spawn.CannotStart{Why: fmt.Sprintf("make its view of the machine: %v; `fairlead doctor` says why", err)}
 		}
-		return &CannotStart{Why: fmt.Sprintf("%s: %v", path, err)}
+		return &spawn.CannotStart{Why: fmt.Sprintf("%s: %v", path, err)}
 	}
 	agent, _ := readProcess(pid) // it exists, at worst as a zombie, because wait was not called yet
 	k.record.Step, k.record.AgentPID, k.record.AgentStart = stepStarted, pid, agent.Start
@@ -125,7 +127,7 @@ func (k *keeper) fork(path string, l *Spec) error {
 	}
 	k.crash("entering")
 	if k.wall != nil {
-		if err := k.enter(ends.output); err != nil {
+		if err := k.enter(l, ends.output); err != nil {
 			ends.closeOurs()
 			return err
 		}
@@ -158,30 +160,40 @@ func forkExec(path string, argv []string, attr *syscall.ProcAttr) (pid int, err 
 // reap is the only caller of wait. The shim adopts every orphan of the tree, so if the kernel
 // reports no child, the tree has ended.
 func (k *keeper) reap(agent int) {
-	for {
-		var ws syscall.WaitStatus
-		pid, err := syscall.Wait4(-1, &ws, 0, nil)
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
+	for gone := false; ; {
+		pid, ws, err := k.waitChild()
+		if err != nil {
 			close(k.alone)
 			return
-		case pid == agent:
+		}
+		first := false
+		if pid == agent {
 			k.wall.finish()
-			first := k.agentEnded(ws)
-			// Most agents leave no process behind. Then sweep need not look for one.
-			_, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
-			if err == syscall.ECHILD {
-				close(k.alone)
-			}
-			if first {
-				close(k.ended)
-			}
-			if err == syscall.ECHILD {
-				return
-			}
+			gone, first = true, k.agentEnded(ws)
+		}
+		// Most agents leave no process behind. Then sweep need not look for one.
+		alone := gone && k.isAlone(first)
+		if alone {
+			close(k.alone)
+		}
+		if first {
+			close(k.ended)
+		}
+		if alone {
+			return
 		}
 	}
+}
+
+// isAlone reports whether no process of the tree is left. Without a proxy among the children, it asks the kernel only the first time:
+// later, waitChild says so.
+func (k *keeper) isAlone(first bool) bool {
+	if first || k.wall.starts() {
+		if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err == syscall.ECHILD {
+			return true
+		}
+	}
+	return k.wall.starts() && k.onlyOurs()
 }
 
 // agentEnded takes how the agent ended. It is false if that was known before.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/process/boottime"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // leaseEnded is why a leased session does not begin, or was ended.
@@ -16,7 +17,7 @@ func mayBegin(man *host.DeadMan) error {
 	if man == nil || man.MayBegin(boottime.Now()) {
 		return nil
 	}
-	return &CannotStart{Why: leaseEnded + ", or the answer that let it start was too old"}
+	return &spawn.CannotStart{Why: leaseEnded + ", or the answer that let it start was too old"}
 }
 
 // heed ends the tree of a leased session when its deadline has come: SIGTERM at once, SIGKILL after half of

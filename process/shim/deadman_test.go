@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/boottime"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // never is a reading that the clock of a boot does not reach.
@@ -148,7 +149,8 @@ func TestStartByOver(t *testing.T) {
 	folder, spec := t.TempDir(), agent(t, "note", ran)
 	spec.DeadMan = &host.DeadMan{StartBy: boottime.Now(), EndAt: never}
 	for range 2 {
-		if _, err := Start(t.Context(), folder, spec); !errors.As(err, new(*CannotStart)) || !strings.Contains(err.Error(), leaseEnded) {
+		_, err := Start(t.Context(), folder, spec)
+		if !errors.As(err, new(*spawn.CannotStart)) || !strings.Contains(err.Error(), leaseEnded) {
 			t.Fatal(err)
 		}
 		spec.DeadMan = nil // a later start gets the same answer

@@ -14,6 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/boottime"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // keeper is the state of a shim: one folder, one agent.
@@ -30,6 +31,8 @@ type keeper struct {
 	output *os.File // the shim's end of the agent's output
 	ports  *os.File // holds the locks of the leased ports; nil: none
 	wall   *wall    // the view in which the agent runs; nil: none
+
+	starting sync.Mutex // of a proxy: the process that starts it is waited for by that alone
 
 	portsTouched time.Time
 
@@ -59,7 +62,7 @@ type keeper struct {
 // start does everything up to a running agent. An error means that no agent runs; it is a refusal if
 // another shim has started, or is starting, one here.
 func (k *keeper) start(l *Spec) error {
-	if err := k.takeLock(); err != nil {
+	if err := k.takeLock(l.Session); err != nil {
 		return err
 	}
 	k.crash("locked")
@@ -112,7 +115,7 @@ func (k *keeper) start(l *Spec) error {
 }
 
 // takeLock locks the folder permanently, unless an agent was ever started in it.
-func (k *keeper) takeLock() error {
+func (k *keeper) takeLock(session string) error {
 	f, err := openPlain(filepath.Join(k.folder, lockFile), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return fmt.Errorf("lock the session's folder: %w", err)
@@ -127,9 +130,9 @@ func (k *keeper) takeLock() error {
 		case err != nil && !errors.As(err, new(*damaged)):
 			return err
 		case r != nil && r.Step == stepCannotStart:
-			return &CannotStart{Why: r.Why}
+			return &spawn.CannotStart{Why: r.Why}
 		case err != nil || r != nil:
-			return &AlreadyStarted{Folder: k.folder}
+			return &spawn.AlreadyStarted{Session: session}
 		}
 		if locked {
 			return nil
@@ -161,7 +164,7 @@ func (k *keeper) prepare(l *Spec) (*os.File, error) {
 
 // cannot records that the command cannot be started, so that every later Start returns the same.
 func (k *keeper) cannot(err error) error {
-	var c *CannotStart
+	var c *spawn.CannotStart
 	if !errors.As(err, &c) {
 		return err
 	}
@@ -179,6 +182,7 @@ func (k *keeper) undo() {
 		<-k.ended
 		k.sweep()
 	}
+	k.wall.unserve()
 	k.leave()
 	k.unlisten()
 }
@@ -286,6 +290,7 @@ var processTable = processes
 // bury writes the exit record, notifies all connections, and removes the socket.
 func (k *keeper) bury() {
 	defer k.unlisten()
+	k.wall.unserve()
 	k.release()
 	k.leave()
 	size, cut := k.spool.finish(k.output)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -74,7 +75,7 @@ func (k *keeper) run() error {
 		return err
 	}
 	k.crash("started")
-	launch.Launch.Env, launch.Launch.Input = nil, nil
+	launch.Launch.Env, launch.Launch.Input, launch.Launch.Network = nil, nil, nil // the outlet has what is left of the last
 	k.serve(first, launch.Fence)
 	k.crash("replied")
 
@@ -117,14 +118,16 @@ func (k *keeper) crash(step string) {
 
 // boundedLog writes up to its limit, and then discards.
 type boundedLog struct {
+	mu   sync.Mutex
 	to   io.Writer
 	left int
 }
 
 func newLog(to io.Writer) *boundedLog { return &boundedLog{to: to, left: logBytesMax} }
 
-// print is only called by the main goroutine.
 func (l *boundedLog) print(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
 	if l.left -= len(line); l.left > 0 {
 		_, _ = io.WriteString(l.to, line) // there is nowhere else to report it

@@ -64,8 +64,8 @@ func TestBelow(t *testing.T) {
 // TestFaults: every typed error arrives as what it was.
 func TestFaults(t *testing.T) {
 	for _, err := range []error{
-		&Fenced{1, 2}, &AlreadyStarted{"f"}, &CannotStart{"w"}, &InputGap{3, 2}, &InputFull{9}, ErrInputClosed, ErrEnded,
-		errors.New("disk"),
+		&Fenced{1, 2}, &spawn.AlreadyStarted{Session: "s"}, &spawn.CannotStart{Why: "w"},
+		&InputGap{3, 2}, &InputFull{9}, ErrInputClosed, ErrEnded, errors.New("disk"),
 	} {
 		if got := toFault(err).err(); got.Error() != err.Error() {
 			t.Errorf("%v became %v", err, got)

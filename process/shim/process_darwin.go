@@ -22,6 +22,18 @@ const (
 	zombieState = 5 // SZOMB in sys/proc.h
 )
 
+// waitChild waits for the end of a child.
+func (k *keeper) waitChild() (pid int, ws syscall.WaitStatus, err error) {
+	err = syscall.EINTR
+	for err == syscall.EINTR {
+		pid, err = syscall.Wait4(-1, &ws, 0, nil)
+	}
+	return pid, ws, err
+}
+
+// onlyOurs: without views, a shim starts no proxy.
+func (k *keeper) onlyOurs() bool { return false }
+
 func processes() ([]Process, error) {
 	table, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {

@@ -91,7 +91,46 @@ func parseStat(line []byte) (p Process, ok bool) {
 // living returns the living processes of the agent's tree, including the agent. It is asked for often, by all shims of
 // a team at a time, so it does not read the whole process table: every process of the tree stays below the shim, which
 // is a subreaper.
-func (k *keeper) living() []Process { return descendants(os.Getpid()) }
+func (k *keeper) living() []Process {
+	all := descendants(os.Getpid())
+	if k.wall.starts() {
+		all = slices.DeleteFunc(all, func(p Process) bool { return p.parent == os.Getpid() && isOurs(p.PID) })
+	}
+	return all
+}
+
+// isOurs reports whether a process is in the shim's own mount namespace. The agent's are all in that of its view, which no process
+// leaves. So a child that is ours is a proxy that the shim has started, or the process that starts one.
+func isOurs(pid int) bool {
+	own, err := os.Readlink("/proc/self/ns/mnt")
+	its, unknown := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/mnt")
+	return err == nil && unknown == nil && its == own
+}
+
+// onlyOurs reports whether all children of this process are proxies. A child that has ended and was not reaped counts as the agent's: it
+// is reaped next.
+func (k *keeper) onlyOurs() bool {
+	all, err := processTable()
+	return err == nil && !slices.ContainsFunc(all, func(p Process) bool { return p.parent == os.Getpid() && !isOurs(p.PID) })
+}
+
+// waitChild waits for the end of a child. While a proxy is started, the process that starts it is not its business.
+func (k *keeper) waitChild() (pid int, ws syscall.WaitStatus, err error) {
+	for {
+		if err = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil); err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		k.starting.Lock()
+		pid, err = syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
+		k.starting.Unlock()
+		if pid > 0 {
+			return pid, ws, nil
+		}
+	}
+}
 
 // descendants returns the living descendants of root, without root. The kernel lists the children of each
 // thread; where it does not, the whole process table is read.

@@ -115,19 +115,6 @@ func (f *Fenced) Error() string {
 		f.Mine, f.Seen)
 }
 
-// AlreadyStarted refuses a second start in one folder. Adopt returns the state of the first.
-type AlreadyStarted struct{ Folder string }
-
-func (a *AlreadyStarted) Error() string {
-	return fmt.Sprintf("an agent was already started in %s, and a folder starts only one: adopt it, or take a new folder", a.Folder)
-}
-
-// CannotStart means that the command could not be executed. No agent ran, and none ever will in this
-// folder.
-type CannotStart struct{ Why string }
-
-func (c *CannotStart) Error() string { return "cannot start the agent: " + c.Why }
-
 // InputGap refuses input that begins after the bytes received so far.
 type InputGap struct{ Offset, Taken int64 }
 
@@ -160,7 +147,7 @@ func (s *Spec) check() error {
 		return fmt.Errorf("session name %.200q: use 1 to %d letters, digits, '.', '_', '-' and '@', without '.' at the beginning",
 			s.Session, sessionNameBytesMax)
 	case len(s.Launch.Argv) == 0 || s.Launch.Argv[0] == "":
-		return &CannotStart{Why: "the command is empty; name a program"}
+		return &spawn.CannotStart{Why: "the command is empty; name a program"}
 	case s.Launch.Dir != "" && !filepath.IsAbs(s.Launch.Dir):
 		return fmt.Errorf("working directory %q: must be absolute", s.Launch.Dir)
 	case s.Launch.Ports < 0 || s.Launch.Ports > PortsMax:
@@ -170,7 +157,7 @@ func (s *Spec) check() error {
 	}
 	for _, a := range s.Launch.Argv {
 		if strings.ContainsRune(a, 0) {
-			return &CannotStart{Why: fmt.Sprintf("argument %q holds a zero byte", a)}
+			return &spawn.CannotStart{Why: fmt.Sprintf("argument %q holds a zero byte", a)}
 		}
 	}
 	return nil

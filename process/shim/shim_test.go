@@ -322,7 +322,7 @@ func TestStartOutputExit(t *testing.T) {
 	if got := string(output(t, h2, 2)); got != "llo\n" {
 		t.Fatalf("output %q", got)
 	}
-	if _, err := Start(t.Context(), dir, spec); !errors.As(err, new(*AlreadyStarted)) && !errors.As(err, new(*Fenced)) {
+	if _, err := Start(t.Context(), dir, spec); !errors.As(err, new(*spawn.AlreadyStarted)) && !errors.As(err, new(*Fenced)) {
 		t.Fatal(err)
 	}
 	r, err := Output(dir, 1)

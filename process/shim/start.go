@@ -14,7 +14,7 @@ import (
 // Start starts an agent in a session's folder, which is created if necessary. It returns when the
 // agent runs and this is recorded on disk.
 //
-// The error is *AlreadyStarted if an agent was ever started there, *CannotStart if the command
+// The error is *spawn.AlreadyStarted if an agent was ever started there, *spawn.CannotStart if the command
 // cannot be executed (which is recorded, too), and *Fenced if a higher epoch was seen. After any
 // other error, including the end of ctx, Adopt says whether an agent runs.
 func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
@@ -41,11 +41,7 @@ func Start(ctx context.Context, folder string, spec Spec) (*Handle, error) {
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}
 	st, err := launch(ctx, conn, &spec)
-	switch {
-	case errors.As(err, new(*AlreadyStarted)):
-		conn.Close()
-		return nil, &AlreadyStarted{Folder: folder} // the name as the caller gave it
-	case err != nil:
+	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("start %s: %w", spec.Session, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // TestOneFolderOneAgent: of many starts at once one succeeds, and the rest know.
@@ -34,7 +35,7 @@ func TestOneFolderOneAgent(t *testing.T) {
 			defer mu.Unlock()
 			if err == nil {
 				handles = append(handles, h)
-			} else if !errors.As(err, new(*AlreadyStarted)) {
+			} else if before, is := errors.AsType[*spawn.AlreadyStarted](err); !is || before.Session != spec.Session {
 				t.Error(err)
 			}
 		})
@@ -149,7 +150,7 @@ func TestCannotStart(t *testing.T) {
 			spec := agent(t)
 			spec.Launch.Argv, spec.Launch.Dir = c.argv, c.dir
 			for range 2 { // the second time from the record
-				var cannot *CannotStart
+				var cannot *spawn.CannotStart
 				if _, err := Start(t.Context(), dir, spec); !errors.As(err, &cannot) || !strings.Contains(err.Error(), c.want) {
 					t.Fatalf("%v, want %q", err, c.want)
 				}
@@ -201,7 +202,7 @@ func TestFolders(t *testing.T) {
 	t.Run("damaged record", func(t *testing.T) {
 		dir := t.TempDir()
 		ok(t, os.WriteFile(filepath.Join(dir, agentFile), []byte("{"), 0o600))
-		if _, err := Start(t.Context(), dir, agent(t, "hang")); !errors.As(err, new(*AlreadyStarted)) {
+		if _, err := Start(t.Context(), dir, agent(t, "hang")); !errors.As(err, new(*spawn.AlreadyStarted)) {
 			t.Fatal(err)
 		}
 		_, st, err := Adopt(t.Context(), dir, 1)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // TestNoSurvivor: whatever way an agent with a wide tree ends, nothing of it is left when Done is closed.
@@ -119,7 +120,7 @@ func TestShimKilled(t *testing.T) {
 	if got := strings.Count(string(output(t, h, 0)), "\n"); got != 3 {
 		t.Fatalf("%d lines of what was spooled", got)
 	}
-	if _, err := Start(t.Context(), dir, spec); !errors.As(err, new(*AlreadyStarted)) {
+	if _, err := Start(t.Context(), dir, spec); !errors.As(err, new(*spawn.AlreadyStarted)) {
 		t.Fatal(err)
 	}
 	_, st, err = Adopt(t.Context(), dir, 1)
@@ -244,7 +245,7 @@ func TestCrashAnywhere(t *testing.T) {
 				again.End(t.Context(), 0)
 				done(t, again)
 				again.Close()
-			} else if !errors.As(err, new(*AlreadyStarted)) {
+			} else if !errors.As(err, new(*spawn.AlreadyStarted)) {
 				t.Fatalf("%v after %+v", err, st)
 			}
 			want := Lost

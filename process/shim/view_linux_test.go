@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // needView makes the agents of a test run in a view.
@@ -184,7 +185,7 @@ func TestViewCannotStart(t *testing.T) {
 				want = "make " + filepath.Join(file, "below")
 			}
 			for range 2 { // the second time from the record
-				var cannot *CannotStart
+				var cannot *spawn.CannotStart
 				if _, err := Start(t.Context(), dir, spec); !errors.As(err, &cannot) ||
 					!strings.Contains(err.Error(), strings.TrimPrefix(want, "home: ")) {
 					t.Errorf("%v, want %q", err, want)

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,10 +9,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/process/proxy/outlet"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 const (
@@ -26,11 +30,13 @@ const (
 // process 1 says about the agent's end counts, and where it was killed before, its own end.
 type wall struct {
 	view   sandbox.View
-	said   *os.File
+	said   *sandbox.Reports
 	theirs *os.File
 	points *sandbox.Points
 	over   chan struct{} // it says no more
 	agent  Process       // zero: the shim's child is the agent
+
+	stop func() // ends the outlet of the view's network, and closes its sockets; nil: there are none
 }
 
 // intoView makes the folders that a view needs, and changes how the agent is started.
@@ -41,14 +47,14 @@ func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err e
 	}
 	w.view.Canaries.Socket = k.record.Socket
 	if argv, err = sandbox.WrapView("fairlead", l.Launch.Argv, w.view); err != nil {
-		return nil, &CannotStart{Why: err.Error()}
+		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
 	if w.points, err = sandbox.MakePoints(filepath.Dir(k.folder), w.view); err != nil {
-		return nil, &CannotStart{Why: err.Error()}
+		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
 	k.wall = w
 	k.crash("points")
-	if w.said, w.theirs, err = openPipe(0); err != nil {
+	if w.said, w.theirs, err = w.view.OpenReports(); err != nil {
 		return nil, err
 	}
 	k.record.Wall = w.view.By
@@ -57,7 +63,7 @@ func (k *keeper) intoView(l *Spec, proc *syscall.ProcAttr) (argv []string, err e
 }
 
 // enter waits until the agent runs in its view. If it does not, nothing runs.
-func (k *keeper) enter(output *os.File) error {
+func (k *keeper) enter(l *Spec, output *os.File) error {
 	w := k.wall
 	w.theirs.Close()
 	_ = w.said.SetReadDeadline(time.Now().Add(viewPatience))
@@ -71,11 +77,17 @@ func (k *keeper) enter(output *os.File) error {
 		if err != nil {
 			why = fmt.Sprintf("its view was not made within %v: %v %s", viewPatience, err, lastWords(output))
 		}
-		return &CannotStart{Why: strings.TrimSpace(why)}
+		return &spawn.CannotStart{Why: strings.TrimSpace(why)}
 	}
 	_ = w.said.SetReadDeadline(time.Time{})
 	k.record.Unheld = started.Unheld
 	w.agent = insideAs(k.living(), started.PID)
+	if err := k.serveNetwork(l); err != nil {
+		k.kill()
+		close(w.over)
+		k.sweep()
+		return err
+	}
 	go func() {
 		defer close(w.over)
 		var ended struct {
@@ -86,6 +98,48 @@ func (k *keeper) enter(output *os.File) error {
 		}
 	}()
 	return nil
+}
+
+// serveNetwork keeps a proxy at the sockets of the view. Until one answers, what the agent asks waits in them.
+func (k *keeper) serveNetwork(l *Spec) error {
+	w := k.wall
+	sockets, err := w.said.Sockets(w.view)
+	ctx, cancel := context.WithCancel(context.Background())
+	var kept sync.WaitGroup
+	w.stop = func() {
+		cancel()
+		kept.Wait()
+		for _, f := range sockets {
+			f.Close()
+		}
+	}
+	to := l.Launch.Network
+	switch {
+	case err != nil:
+		return &spawn.CannotStart{Why: err.Error()}
+	case to == nil || !w.starts():
+		return nil
+	}
+	o := outlet.Of(l.Session, w.view, to, sockets)
+	o.Register.Ports, o.Said = k.record.Ports, func(text string) { k.log.print("%s", text) }
+	o.Options.Around = func(start func() error) error {
+		k.starting.Lock()
+		defer k.starting.Unlock()
+		return start()
+	}
+	kept.Go(func() { o.Keep(ctx) })
+	return nil
+}
+
+// starts reports whether the shim may start a proxy, which is then its child and no process of the agent.
+func (w *wall) starts() bool { return w != nil && w.view.Network != nil }
+
+// unserve ends the session in the proxy.
+func (w *wall) unserve() {
+	if w != nil && w.stop != nil {
+		w.stop()
+		w.stop = nil
+	}
 }
 
 // insideAs returns the process with a number inside a view; zero: it has ended.

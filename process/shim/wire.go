@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 // order is what a daemon sends. A frame is four bytes of length, most significant
@@ -36,7 +37,7 @@ type answer struct {
 	Fault   *fault  `json:"fault,omitempty"`
 }
 
-// fault transports the typed errors of this package over the socket.
+// fault transports typed errors over the socket.
 type fault struct {
 	Kind string `json:"kind"` // fenced, already_started, cannot_start, input_gap, input_full, input_closed, ended, failed
 	Text string `json:"text,omitempty"`
@@ -47,8 +48,8 @@ type fault struct {
 func toFault(err error) *fault {
 	var (
 		fenced *Fenced
-		again  *AlreadyStarted
-		cannot *CannotStart
+		again  *spawn.AlreadyStarted
+		cannot *spawn.CannotStart
 		gap    *InputGap
 		full   *InputFull
 		other  *NotTheDaemon
@@ -59,7 +60,7 @@ func toFault(err error) *fault {
 	case errors.As(err, &fenced):
 		return &fault{Kind: "fenced", A: fenced.Mine, B: fenced.Seen}
 	case errors.As(err, &again):
-		return &fault{Kind: "already_started", Text: again.Folder}
+		return &fault{Kind: "already_started", Text: again.Session}
 	case errors.As(err, &cannot):
 		return &fault{Kind: "cannot_start", Text: cannot.Why}
 	case errors.As(err, &gap):
@@ -86,9 +87,9 @@ func (f *fault) err() error {
 	case "not_the_daemon":
 		return &NotTheDaemon{f.Text}
 	case "already_started":
-		return &AlreadyStarted{Folder: f.Text}
+		return &spawn.AlreadyStarted{Session: f.Text}
 	case "cannot_start":
-		return &CannotStart{Why: f.Text}
+		return &spawn.CannotStart{Why: f.Text}
 	case "input_gap":
 		return &InputGap{Offset: int64(f.A), Taken: int64(f.B)}
 	case "input_full":

@@ -9,6 +9,8 @@ package spawn
 import (
 	"encoding/json"
 
+	"github.com/fairlead-dev/fairlead/core/network"
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -25,6 +27,18 @@ type Launch struct {
 
 	// what the process gets of the machine on which it starts; nil: everything. Without Dir it is that of the Launch
 	View *sandbox.View `json:"view,omitempty"`
+
+	// what the process reaches, if its View has a network of its own; nil: nothing
+	Network *Network `json:"network,omitempty"`
+}
+
+// Network is what the proxy of a session's network is told. It goes over sockets only, as the keys in it are secrets.
+type Network struct {
+	Folder   string        `json:"folder"` // of the proxy, on the machine on which the process starts
+	Agent    string        `json:"agent"`
+	Rules    network.Rules `json:"rules"`
+	Keys     []wire.Key    `json:"keys,omitempty"` // that the process does not get
+	Upstream wire.Upstream `json:"upstream,omitzero"`
 }
 
 // launchJSON is a Launch in JSON. Arguments, folder and environment are bytes to the system: a JSON string would replace

@@ -93,7 +93,7 @@ func (c *Controller) agentView(a *team.Agent) view.AgentView {
 		TurnWhy:      turns.TurnWhy(c.loop.State(), a.Name),
 		DesiredState: file.Desired, CurrentState: file.Current, Badge: view.BadgeIdle,
 		SetBy: a.Control.Desired.Author(), Note: file.Note, Timestamp: file.Stamp, Failures: a.Control.Failures, Removed: a.Removed,
-		Certainty: view.CertaintyKnown, Unheld: []string{}, Holes: []string{},
+		Certainty: view.CertaintyKnown, Unheld: []string{}, Holes: []string{}, Contacts: view.Contacts(a.Contacts),
 		Limits: view.LimitsView{
 			TokensPerDay: a.Settings.Limits.TokensPerDay, CostPerDayUSD: a.Settings.Limits.CostPerDayUSD,
 			TeamTokensPerDay: c.loop.State().Limits.TokensPerDay, TeamCostPerDayUSD: c.loop.State().Limits.CostPerDayUSD,

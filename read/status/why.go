@@ -141,9 +141,33 @@ func wallEvidence(shown *view.AgentView, add adder) {
 	for _, hole := range shown.Holes {
 		add("wall", time.Time{}, true, "a hole: %s", hole)
 	}
+	for _, one := range shown.Contacts[max(0, len(shown.Contacts)-contactsInWhy):] {
+		add("network", one.Last, true, "%s: %s", one.Host, contactWords(one))
+	}
 	if shown.Driver == config.DriverCodex {
 		add("wall", time.Time{}, true, "codex is started with danger-full-access, because its own sandbox does not work inside a wall")
 	}
+}
+
+// contactsInWhy is how many hosts are shown, the newest: more fill the screen, and the view has all.
+const contactsInWhy = 10
+
+func contactWords(c view.ContactView) string {
+	var words []string
+	if c.Reached > 0 {
+		words = append(words, fmt.Sprintf("reached %s, %d bytes in and %d out", times(c.Reached), c.In, c.Out))
+	}
+	if c.Refused > 0 {
+		words = append(words, "refused "+times(c.Refused))
+	}
+	return strings.Join(words, "; ")
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
 }
 
 // driverEvidence adds whether the agent's program could be started, and with which variables.

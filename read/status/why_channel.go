@@ -43,20 +43,20 @@ func channelEvidenceOf(t *team.Team, a *team.Agent) (list []channelEvidence) {
 		list = append(list, one)
 	}
 	if s := a.Session; s.AnswerPending() {
-		talk := s.Delivery
+		delivery := s.Delivery
 		one := channelEvidence{
-			at:   talk.Begun,
-			text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, talk.Token.Turn, talk.Token.Channel),
+			at:   delivery.Begun,
+			text: fmt.Sprintf("session %s answers turn %d in #%s", s.ID, delivery.Token.Turn, delivery.Token.Channel),
 		}
 		switch {
-		case team.IsLeadToken(talk.Token) && !talk.Confirmed:
-			one.text = fmt.Sprintf("session %s is being started: %s", s.ID, turns.LeadWords(talk.Do))
-		case team.IsLeadToken(talk.Token):
-			one.text = fmt.Sprintf("session %s answers what it was told: %s", s.ID, turns.LeadWords(talk.Do))
-		case !talk.Confirmed:
-			one.text = fmt.Sprintf("session %s is being started for #%s", s.ID, talk.Token.Channel)
-		case talk.Re != 0:
-			one.text = fmt.Sprintf("session %s answers message %d in #%s, which needs no turn", s.ID, talk.Re, talk.Token.Channel)
+		case team.IsLeadToken(delivery.Token) && !delivery.Confirmed:
+			one.text = fmt.Sprintf("session %s is being started: %s", s.ID, turns.LeadWords(delivery.Do))
+		case team.IsLeadToken(delivery.Token):
+			one.text = fmt.Sprintf("session %s answers what it was told: %s", s.ID, turns.LeadWords(delivery.Do))
+		case !delivery.Confirmed:
+			one.text = fmt.Sprintf("session %s is being started for #%s", s.ID, delivery.Token.Channel)
+		case delivery.Re != 0:
+			one.text = fmt.Sprintf("session %s answers message %d in #%s, which needs no turn", s.ID, delivery.Re, delivery.Token.Channel)
 		}
 		list = append(list, one)
 	}

@@ -104,6 +104,7 @@ var changeWords = map[string]map[string]string{
 		"token_given":     "{s} was given its token for Fairlead's tools",
 		"person_told":     "a person told {s} something",
 		"tell_given":      "{s} was given what a person told",
+		"contacted":       "{s} reached hosts of the network, or was refused",
 		"reported":        "{s} reported what it used",
 		"ended":           "{s} ended",
 		"lost":            "{s} was lost with the machine",

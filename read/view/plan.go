@@ -34,7 +34,7 @@ type PlanStep struct {
 	If      string `json:"if,omitempty"`      // condition of the step: the session's outcome is known only after its output is read
 	Why     string `json:"why"`
 
-	Talk *PlanConversation `json:"conversation,omitempty"` // of a session that starts or continues; nil: its program has no conversations
+	Conversation *PlanConversation `json:"conversation,omitempty"` // of a session that starts or continues; nil: its program has no conversations
 }
 
 // Deed is an action that recovery can take for an agent.
@@ -97,8 +97,8 @@ func (s PlanStep) String() string {
 		DoWaitFor: "wait until " + s.Session + " has ended", DoPutAside: "put " + s.Session + " aside",
 	}
 	text := words[s.Do] + ": " + s.Why
-	if s.Talk != nil {
-		text += "; it " + s.Talk.String()
+	if s.Conversation != nil {
+		text += "; it " + s.Conversation.String()
 	}
 	return text
 }

@@ -22,6 +22,7 @@ type QuestionView struct {
 	Tool       string       `json:"tool,omitempty" doc:"The tool that the agent wants to use"`
 	Call       string       `json:"call,omitempty" doc:"The call's arguments, as JSON if possible, cut at a limit"`
 	Order      string       `json:"order,omitempty" doc:"The desired state that a yes gives to the agent: its agent_state.json asked for it while a session ran that can write the file"`
+	Host       string       `json:"host,omitempty" doc:"The host of the network (NAME, or NAME:PORT) that a yes lets the session reach; its program does not wait for the answer"`
 	Paths      []string     `json:"paths" doc:"The files that the call concerns, as far as the program reports them"`
 	Workspace  string       `json:"workspace,omitempty" doc:"The folder that the session works in"`
 	Differs    []string     `json:"differs" doc:"resume: the conditions that have changed since the conversation began"`
@@ -79,7 +80,8 @@ const (
 func viewQuestion(q *question.Question) QuestionView {
 	v := QuestionView{
 		ID: q.ID, Kind: string(q.Kind), Agent: q.Agent, Session: q.Session, State: string(q.State), What: q.What, Why: q.Why,
-		Tool: q.Tool, Call: q.Call, Order: q.Order, Paths: Some(q.Paths), Differs: []string{}, Options: []OptionView{}, Hints: []string{},
+		Tool: q.Tool, Call: q.Call, Order: q.Order, Host: q.Host, Paths: Some(q.Paths),
+		Differs: []string{}, Options: []OptionView{}, Hints: []string{},
 		FreeText: q.Kind == question.Asked, MayStand: q.Kind == question.Permission && q.Key != "", AskedAt: q.AskedAt,
 		ExpiresAt: Moment(q.ExpiresAt), By: q.By, Rule: q.Rule, AnsweredAt: Moment(q.AnsweredAt), Ended: q.Ended,
 	}
@@ -121,8 +123,11 @@ func ViewSavedAnswer(s *question.SavedAnswer) SavedAnswerView {
 func WantedWords(q *question.Question) string {
 	switch q.Kind {
 	case question.Permission:
-		if q.Order != "" {
+		switch {
+		case q.Order != "":
 			return q.Agent + ": " + q.What
+		case q.Host != "":
+			return q.Agent + " wants to reach " + q.Host
 		}
 		what := cmp.Or(q.What, "use "+q.Tool)
 		return q.Agent + " asks for permission: " + what

@@ -74,6 +74,8 @@ type AgentView struct {
 	Unheld []string `json:"unheld" doc:"What its wall does not hold: write, attributes, inside, read, names, socket, process, git, root, network"`
 	Holes  []string `json:"holes" doc:"Openings in its wall that fairlead.yaml makes, a sentence each"`
 
+	Contacts []ContactView `json:"contacts" doc:"Hosts of the network that its programs reached or were refused, through the proxy; the newest last, 100 at most"`
+
 	FileBehind bool `json:"file_behind" doc:"agent_state.json is older than the journal; a write is pending or fails"`
 }
 

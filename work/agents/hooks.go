@@ -5,8 +5,11 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/control"
+	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/notice"
+	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -16,16 +19,13 @@ import (
 // AgentHooks returns the agents' hooks into the loop.
 func (c *Controller) AgentHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch change.Change, t *loop.Touched) bool {
-			c.warn(ch)
-			switch ch.Body.(type) {
-			case *team.TeamSet, *notice.Record:
-			default:
-				if !strings.HasPrefix(ch.Entity, "run/") {
-					t.Agent(team.AgentOf(ch.Entity))
+		OnBatch: func(changes []change.Change, _ uint64, t *loop.Touched) {
+			for i := range changes {
+				c.warn(&changes[i])
+				if isOfAgent(&changes[i]) {
+					t.Agent(team.AgentOf(changes[i].Entity))
 				}
 			}
-			return true
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {
@@ -45,6 +45,15 @@ func (c *Controller) AgentHooks() loop.Hooks {
 		Settled: func(bool) bool { return c.filesSettled() },
 		Drain:   c.endIntake,
 	}
+}
+
+// isOfAgent reports whether the entity of a change has the name of the agent that it concerns.
+func isOfAgent(ch *change.Change) bool {
+	switch ch.Body.(type) {
+	case *team.TeamSet, *team.DispatchSet, *team.ChannelConfig, *channel.Set, *crew.Body, *question.Body, *notice.Record:
+		return false
+	}
+	return !strings.HasPrefix(ch.Entity, "run/")
 }
 
 // dueOfAgents returns a request for each expired timer of an agent and for each file whose write is
@@ -127,7 +136,7 @@ var warnings = map[control.Event]string{
 }
 
 // warn logs each warning once per start for each agent.
-func (c *Controller) warn(ch change.Change) {
+func (c *Controller) warn(ch *change.Change) {
 	text, known := warnings[control.Event(ch.Trigger)]
 	if !known || ch.Machine != "control" { // steps have an event of the same name
 		return

@@ -102,21 +102,12 @@ func notTold(t *team.Team, target string) string {
 
 // sessionToTell finds the running session that a person means: of an agent, of a run, or by its id.
 func sessionToTell(t *team.Team, target string) (agent string, s team.Session, err error) {
-	var found []string
-	for _, name := range t.Names() {
-		for _, one := range t.Agents[name].Sessions() {
-			run, _, isStep := team.StepOf(one.For)
-			if one.Phase == session.Running && (one.ID == target || name == target || isStep && run == target) {
-				agent, s = name, *one
-				found = append(found, one.ID)
-			}
-		}
-	}
+	found := t.RunningNamed(target)
 	switch {
 	case len(found) == 1:
-		return agent, s, nil
+		return found[0].Agent, *found[0].Session, nil
 	case len(found) > 1:
-		return "", s, refuseTell(target, "it has several sessions; name one of them: "+strings.Join(found, ", "), "S12")
+		return "", s, refuseTell(target, "it has several sessions; name one of them: "+team.SessionNames(found), "S12")
 	case t.Agents[target] == nil && t.Runs[target] == nil && !strings.Contains(target, "-"):
 		return "", s, &team.Unknown{What: "agent", Name: target, Known: slices.Concat(t.Names(), t.RunIDs())}
 	default:

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -27,20 +30,48 @@ func ConfigureLead(c *team.Configured, conf *config.Config) {
 	}
 }
 
-// crewHooks are what the crew's controller does in the loop.
+// CrewHooks are what the crew's controller does in the loop.
 func (c *Controller) CrewHooks() loop.Hooks {
 	return loop.Hooks{
-		Appended: c.CrewState.note,
-		Note: func(ch change.Change, t *loop.Touched) bool {
-			set, lead := change.As[crew.Body](ch.Body), c.loop.State().Crew.Lead.Agent
-			if lead != "" && (set != nil && set.Words == nil || change.As[team.TeamSet](ch.Body) != nil) { // the end of a hold
+		OnBatch: func(changes []change.Change, first uint64, t *loop.Touched) {
+			c.CrewState.note(changes, first)
+			lead := c.loop.State().Crew.Lead.Agent
+			if lead != "" && slices.ContainsFunc(changes, concernsLead) {
 				t.Agent(lead)
 			}
-			return set != nil
 		},
 		Next:    func() time.Time { return c.loop.State().Crew.Deadline() },
 		Due:     func(time.Time) []loop.Request { return c.leadDue() },
 		Settled: func(stopping bool) bool { return !stopping || c.documentsSettled() },
+	}
+}
+
+// concernsLead reports whether the lead may have an action after a change: of the crew, or of the hold.
+func concernsLead(ch change.Change) bool {
+	set := change.As[crew.Body](ch.Body)
+	return set != nil && set.Words == nil || change.As[team.TeamSet](ch.Body) != nil
+}
+
+// tellLead submits a person's request for the lead. If the lead cannot receive input, the request would wait forever, so it
+// is refused; row is the rule that the refusal names.
+func (c *Controller) tellLead(ctx context.Context, by change.Actor, what any, row string) (uint64, error) {
+	return c.loop.Do(ctx, loop.Request{First: func() error { return c.mayTellLead(row) }, Event: loop.EventBy(by, "", what)})
+}
+
+func (c *Controller) mayTellLead(row string) error {
+	m := c.sessions.Slots[c.loop.State().Crew.Lead.Agent]
+	if m == nil || m.Conf.Loop == config.LoopForeign || m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Lead).Prompts {
+		return nil // or the team says why not
+	}
+	if err := m.Driver.Check(sessions.Known(*m.Conf)); err != nil {
+		return &table.Refusal{
+			Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
+			Reason: "it cannot be started: " + err.Error(),
+		}
+	}
+	return &table.Refusal{
+		Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
+		Reason: "it is told nothing while it runs, so that it cannot lead the team; name an agent as team.lead in fairlead.yaml that takes input, or give this one a driver or a script that does, and restart",
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 
 // Summon asks the lead to create the crew (P1).
 func (c *Controller) Summon(ctx context.Context, by change.Actor) (uint64, error) {
-	return c.loop.Submit(ctx, by, "", crew.SummonAsked{})
+	return c.tellLead(ctx, by, crew.SummonAsked{}, "P1")
 }
 
 // Wake asks the lead to wake sleeping members (P8): those named by ID or name, or all.
@@ -48,7 +48,7 @@ func (c *Controller) Wake(ctx context.Context, by change.Actor, who []string) (u
 	}); err != nil || answer != nil {
 		return 0, cmp.Or(err, answer)
 	}
-	return c.loop.Submit(ctx, by, "", crew.WakeAsked{Docs: docs})
+	return c.tellLead(ctx, by, crew.WakeAsked{Docs: docs}, "P8")
 }
 
 const wakeNamesMax = 64 // per request; more than a crew has members

@@ -61,9 +61,9 @@ type folderSide struct {
 	Hosted map[string]bool // folders that are open and have agents of this team at work
 	doing  map[string]bool // keys of the actions that have begun
 
-	// door is the only way in which the engine tells a folder something: Folder.Do, and in tests what
-	// dies in it.
-	Door func(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (dispatch.Dispatch, error)
+	// Decide is the only way in which the engine tells a folder something: DecideInFolder; tests let the daemon die
+	// in it.
+	Decide func(f *dispatchfolder.Folder, by change.Actor, in dispatch.Input) (dispatch.Dispatch, error)
 
 	Mu     sync.Mutex
 	Before map[string]*treeState   // by agent: what lay in the workspace when its session as MAIN began
@@ -72,7 +72,7 @@ type folderSide struct {
 
 func newFolderSide() folderSide {
 	return folderSide{
-		moved: make(chan struct{}, 1), Hosted: map[string]bool{}, doing: map[string]bool{}, Door: DecideInFolder,
+		moved: make(chan struct{}, 1), Hosted: map[string]bool{}, doing: map[string]bool{}, Decide: DecideInFolder,
 		Before: map[string]*treeState{}, layers: map[string][]view.Layer{},
 	}
 }
@@ -91,15 +91,15 @@ func (d *folderSide) Poke() {
 	}
 }
 
-// dispatchHooks are what the dispatch controller does in the loop.
+// DispatchHooks are what the dispatch controller does in the loop.
 func (c *Controller) DispatchHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch change.Change, _ *loop.Touched) bool {
-			_, is := ch.Body.(*team.DispatchSet)
-			if is {
-				c.noteHosted(strings.TrimPrefix(ch.Entity, "dispatch/"))
+		OnBatch: func(changes []change.Change, _ uint64, _ *loop.Touched) {
+			for i := range changes {
+				if _, is := changes[i].Body.(*team.DispatchSet); is {
+					c.noteHosted(strings.TrimPrefix(changes[i].Entity, "dispatch/"))
+				}
 			}
-			return is
 		},
 		Act: func(*loop.Touched) { c.actOnFolders() },
 	}
@@ -225,7 +225,7 @@ func (c *Controller) tellFolder(ctx context.Context, path string, todo team.Acti
 	}
 }
 
-// tellOnce takes the folder's door once.
+// tellOnce tells the folder once.
 func (c *Controller) tellOnce(ctx context.Context, path string, todo team.Action) error {
 	f, err := dispatchfolder.Open(path)
 	if err != nil {
@@ -259,7 +259,7 @@ func (c *Controller) tellOnce(ctx context.Context, path string, todo team.Action
 		// D11: no session will end it any more
 		in = dispatch.Interrupt{Conversation: work.Conversation, Why: cmp.Or(end.Why, "its session was lost")}
 	}
-	_, err = c.FolderState.Door(f, by, in)
+	_, err = c.FolderState.Decide(f, by, in)
 	return err
 }
 
@@ -273,7 +273,7 @@ func (c *Controller) answerFolder(f *dispatchfolder.Folder) error {
 	if !ok {
 		return nil // another process closed it
 	}
-	_, err = c.FolderState.Door(f, byFolders, answer)
+	_, err = c.FolderState.Decide(f, byFolders, answer)
 	return err
 }
 

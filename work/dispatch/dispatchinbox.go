@@ -78,7 +78,7 @@ func (c *Controller) serveInbox(ctx context.Context, path string) (served bool, 
 		if err != nil {
 			return served, 0, err
 		}
-		now, err := c.FolderState.Door(folder, byFolders, in)
+		now, err := c.FolderState.Decide(folder, byFolders, in)
 		if loop.IsAnswer(err) {
 			return served, 0, nil //nolint:nilerr // another process handled it: the next round looks again
 		}
@@ -94,7 +94,7 @@ func (c *Controller) serveInbox(ctx context.Context, path string) (served bool, 
 func unsettled(file, text string) time.Duration {
 	info, err := os.Lstat(file)
 	if err != nil {
-		return 0 // the folder's door says what that means
+		return 0 // Decide says what that means
 	}
 	settles := messageSettles
 	if strings.TrimSpace(text) == "" {

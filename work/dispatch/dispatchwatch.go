@@ -21,9 +21,9 @@ import (
 
 const (
 	SessionsFolder   = ".claude/agent-state-machine" // of the repository (seed 002)
-	ElsewhereFolder  = ".elsewhere"                  // of folders that were asked for by --path
-	elsewhereMax     = 1024                          // registered folders that are looked at
-	elsewhereBytes   = 4096                          // of a path
+	RegisteredFolder = ".elsewhere"                  // of folders that were asked for by --path
+	registeredMax    = 1024                          // registered folders that are looked at
+	registeredBytes  = 4096                          // of a path
 	SessionsPoll     = 2 * time.Second               // interval for finding changes where the file system does not report them
 	HistoryName      = "state.jsonl"
 	InboxFolder      = "inbox"
@@ -130,7 +130,7 @@ func (w *SessionFolders) Watch(paths []string) {
 		return
 	}
 	want := map[string]bool{}
-	for dir := filepath.Join(w.Root(), ElsewhereFolder); len(dir) >= len(w.Repo); dir = filepath.Dir(dir) {
+	for dir := filepath.Join(w.Root(), RegisteredFolder); len(dir) >= len(w.Repo); dir = filepath.Dir(dir) {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
 			want[dir] = true
 			if dir == w.Root() || len(dir) < len(w.Root()) {
@@ -181,17 +181,17 @@ func (w *SessionFolders) Paths() ([]string, error) {
 			all = append(all, filepath.Join(w.Root(), name))
 		}
 	}
-	elsewhere, err := w.elsewhere()
+	more, err := w.registered()
 	if err != nil {
 		return nil, err
 	}
-	return newestFirst(append(all, elsewhere...)), nil
+	return newestFirst(append(all, more...)), nil
 }
 
-// elsewhere are the folders that were registered, wherever they lie.
-func (w *SessionFolders) elsewhere() (paths []string, err error) {
-	dir := filepath.Join(w.Root(), ElsewhereFolder)
-	names, err := readNames(dir, elsewhereMax)
+// registered are the folders that were asked for by --path, wherever they lie.
+func (w *SessionFolders) registered() (paths []string, err error) {
+	dir := filepath.Join(w.Root(), RegisteredFolder)
+	names, err := readNames(dir, registeredMax)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (w *SessionFolders) elsewhere() (paths []string, err error) {
 		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		text, err := sessions.ReadUpTo(file, elsewhereBytes)
+		text, err := sessions.ReadUpTo(file, registeredBytes)
 		if path := string(trimLine(text)); err == nil && filepath.IsAbs(path) {
 			paths = append(paths, filepath.Clean(path))
 		}

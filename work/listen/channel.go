@@ -364,7 +364,7 @@ func finalLine(text string) string { return text[strings.LastIndexByte(text, '\n
 // reportAnswer appends the posts together with the output offset. One append ensures that a crash
 // neither repeats nor loses a post.
 func (l *SessionListener) reportAnswer(ctx context.Context) error {
-	t := l.talk
+	t := l.channel
 	if err := t.v.WriteLock.Lock(ctx); err != nil {
 		return err
 	}
@@ -375,7 +375,7 @@ func (l *SessionListener) reportAnswer(ctx context.Context) error {
 	l.Pending.Held = t.heldWord()
 	events := append(slices.Concat(t.events, l.also, l.stray), *l.m.Event(turns.ByAgent(l.m.Conf.Name), l.Pending))
 	resume := t.resume
-	_, err := l.e.loop.Do(ctx, loop.Request{Events: events, Look: func(*team.Team) {
+	_, err := l.e.loop.Do(ctx, loop.Request{Derive: loop.Report(events...), Look: func(*team.Team) {
 		for _, token := range resume {
 			l.e.channels.Participant(l.m).Resumed = token
 		}

@@ -241,7 +241,7 @@ func triggerOf(m *dispatch.Match) string {
 // read again, or it is logged and lost. The agent continues either way.
 func (t *dispatchListener) do(by change.Actor, in dispatch.Input, refused func(*table.Refusal)) {
 	t.acts[by.ID] = true
-	now, err := t.e.dispatch.FolderState.Door(t.j.Folder, by, in)
+	now, err := t.e.dispatch.FolderState.Decide(t.j.Folder, by, in)
 	var no *table.Refusal
 	switch {
 	case err == nil:

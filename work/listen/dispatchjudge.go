@@ -63,8 +63,8 @@ func (t *dispatchListener) judged(fact driver.Fact) (policy.Call, policy.Verdict
 	call.Dir = t.m.Conf.Workspace
 	verdict := dispatchfolder.JudgeAs(s, t.j.Folder, t.e.opts.Config.Dir, t.j.Main(), call)
 	if verdict.Allow {
-		verdict = dispatchfolder.Narrowed(verdict, questions.RulesOf(t.m.Conf).Bounds, s, t.j.Folder, t.m.Conf.Workspace, t.j.Main(), call,
-			fact.Ask.Paths)
+		verdict = dispatchfolder.Narrowed(verdict, questions.PermissionsOf(t.m.Conf).Bounds, s, t.j.Folder, t.m.Conf.Workspace,
+			t.j.Main(), call, fact.Ask.Paths)
 	}
 	return call, verdict
 }

@@ -29,10 +29,10 @@ type Heard struct {
 func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) (heard Heard, ok bool) {
 	hearing := &SessionListener{e: e, m: m, s: s, proc: proc}
 	if s.ServesChannels() {
-		if hearing.talk = e.channelListenerOf(ctx, m, s, proc); hearing.talk == nil {
+		if hearing.channel = e.channelListenerOf(ctx, m, s, proc); hearing.channel == nil {
 			return heard, false
 		}
-		hearing.talk.leads = s.IsLead()
+		hearing.channel.leads = s.IsLead()
 	}
 	if err := e.hearsCrew(ctx, hearing); err != nil {
 		return heard, false
@@ -111,8 +111,8 @@ func (e *Listener) hearsCrew(ctx context.Context, hearing *SessionListener) erro
 	}
 	hearing.lead = earFor(leadMarkers)
 	crew := &crewListener{agent: hearing.m.Conf.Name, session: hearing.s.ID}
-	if hearing.talk != nil {
-		hearing.talk.crew = crew
+	if hearing.channel != nil {
+		hearing.channel.crew = crew
 	} else {
 		hearing.crew = crew
 	}

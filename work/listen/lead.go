@@ -145,7 +145,7 @@ func (l *SessionListener) hearsAll(ctx context.Context, facts []HeldFact) (some,
 		some = some || one
 		urgent = urgent || one && slices.Contains(urgentKinds, fact.Kind)
 	}
-	return some, urgent || some && l.talk.urgent(), nil
+	return some, urgent || some && l.channel.urgent(), nil
 }
 
 // urgentKinds are the facts that must be reported without delay.
@@ -315,6 +315,6 @@ func isLeadMarker(line string) bool {
 // reportWith appends the ignored markers together with their report.
 func (l *SessionListener) reportWith(ctx context.Context, events []team.Event) error {
 	events = append(events, *l.m.Event(turns.ByAgent(l.m.Conf.Name), l.Pending))
-	_, err := l.e.loop.Do(ctx, loop.Request{Events: events})
+	_, err := l.e.loop.Do(ctx, loop.Request{Derive: loop.Report(events...)})
 	return err
 }

@@ -112,7 +112,7 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	}
 	var ask question.Ask
 	var doubt string
-	rules := questions.RulesOf(conf)
+	rules := questions.PermissionsOf(conf)
 	rules.Writable = l.writable(ctx, call.Dir)
 	if ask.Verdict, doubt = rules.Verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
 		q.Why, q.Otherwise = questions.InDoubt+doubt, false
@@ -149,7 +149,7 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 }
 
 // writable are the folders that the session's wall lets its program write, if the trial in it held reading and writing; see
-// policy.Book. A shim that does not answer soon says nothing of its wall, so a person is asked.
+// policy.Permissions. A shim that does not answer soon says nothing of its wall, so a person is asked.
 func (l *SessionListener) writable(ctx context.Context, dir string) []string {
 	if !l.m.Conf.Sandbox.On() {
 		return nil
@@ -269,7 +269,7 @@ func (l *SessionListener) noteQuestion(ctx context.Context, fact *HeldFact) (som
 	case driver.ToolCalled:
 		if l.work == nil {
 			call := l.callIn(fact.Fact)
-			if v, _ := questions.RulesOf(l.m.Conf).Verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
+			if v, _ := questions.PermissionsOf(l.m.Conf).Verdict(call, nil, call.Dir); v.Rule != "" && !v.Allow {
 				l.past.called(call, v.Rule)
 			}
 		}

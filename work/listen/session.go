@@ -31,7 +31,7 @@ type SessionListener struct {
 	letting bool         // the process was told that it may exit
 	Pending team.SessionReported
 	dirty   bool              // pending has unreported content
-	talk    *channelListener  // nil unless the session can receive messages
+	channel *channelListener  // nil unless the session can receive messages
 	lead    *leadListener     // nil unless its markers count: a session of the crew's lead or of a dispatch folder
 	crew    *crewListener     // nil unless this is an ordinary session of the crew's lead
 	work    *dispatchListener // nil unless the session works for a dispatch folder
@@ -144,14 +144,14 @@ func (l *SessionListener) hear(ctx context.Context) (broken, err error) {
 			if some && due == nil {
 				due = time.After(l.every())
 			}
-			if wait := l.talk.holds(); wait > 0 && some {
+			if wait := l.channel.holds(); wait > 0 && some {
 				due, late = time.After(wait), false // the message may end here
 			}
 		}
 		if !late || !quiet {
 			continue
 		}
-		if tries++; l.talk.midWord() && tries < turns.WordTries { // the rest of the word is on its way
+		if tries++; l.channel.midWord() && tries < turns.WordTries { // the rest of the word is on its way
 			due, late = time.After(l.every()), false
 			continue
 		}
@@ -165,9 +165,9 @@ func (l *SessionListener) hear(ctx context.Context) (broken, err error) {
 // last handles the buffered rest after the output has ended.
 func (l *SessionListener) last(ctx context.Context, over <-chan error) (broken, err error) {
 	broken = <-over
-	if l.talk != nil && broken == nil {
-		l.talk.final = true
-		l.dirty = l.dirty || len(l.talk.tail) > 0
+	if l.channel != nil && broken == nil {
+		l.channel.final = true
+		l.dirty = l.dirty || len(l.channel.tail) > 0
 	}
 	if l.lead != nil {
 		if broken != nil {
@@ -210,7 +210,7 @@ func (l *SessionListener) report(ctx context.Context) error {
 	}
 	var err error
 	switch {
-	case l.talk != nil:
+	case l.channel != nil:
 		err = l.reportAnswer(ctx)
 	case len(l.stray)+len(l.also) > 0:
 		err = l.reportWith(ctx, append(l.also, l.stray...))
@@ -230,13 +230,13 @@ func (l *SessionListener) report(ctx context.Context) error {
 // fresh begins a report.
 func (l *SessionListener) fresh() {
 	l.Pending, l.dirty, l.stray, l.also, l.asks = team.SessionReported{Session: l.s.ID}, false, nil, nil, nil
-	l.talk.fresh()
+	l.channel.fresh()
 	l.crew.fresh()
 }
 
 // every is the longest time that a fact may wait for its report.
 func (l *SessionListener) every() time.Duration {
-	if l.talk != nil {
+	if l.channel != nil {
 		return turns.TalkEvery
 	}
 	return ReportEvery
@@ -254,11 +254,11 @@ func (l *SessionListener) letGo() {
 // hears calls note. Output belongs to the latest message that the session received, so no other
 // message is sent while hears runs.
 func (l *SessionListener) hears(ctx context.Context, fact HeldFact) (some bool, err error) {
-	if l.talk != nil {
-		if err := l.talk.v.WriteLock.Lock(ctx); err != nil {
+	if l.channel != nil {
+		if err := l.channel.v.WriteLock.Lock(ctx); err != nil {
 			return false, err
 		}
-		defer l.talk.v.WriteLock.Unlock()
+		defer l.channel.v.WriteLock.Unlock()
 	}
 	asked, err := l.noteQuestion(ctx, &fact)
 	if err != nil {
@@ -273,7 +273,7 @@ func (l *SessionListener) hears(ctx context.Context, fact HeldFact) (some bool, 
 func (l *SessionListener) Note(fact HeldFact) bool {
 	pending := &l.Pending
 	pending.Offset = max(pending.Offset, fact.Offset) // also for the end of a line without a fact
-	said := l.talk.note(fact, pending)
+	said := l.channel.note(fact, pending)
 	switch {
 	case l.crew != nil:
 		for _, piece := range fact.pieces {

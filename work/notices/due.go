@@ -154,8 +154,13 @@ func ofQuestion(q *question.Question) notice.Notice {
 	}
 	switch q.Kind {
 	case question.Permission:
-		if m.Why = q.Agent + " asks for permission (" + q.ID + ")"; q.Order != "" {
+		switch {
+		case q.Order != "":
 			m.Why = "agent_state.json of " + q.Agent + " asks for " + q.Order + " (" + q.ID + ")"
+		case q.Host != "":
+			m.Why = q.Agent + " wants to reach " + q.Host + " (" + q.ID + ")"
+		default:
+			m.Why = q.Agent + " asks for permission (" + q.ID + ")"
 		}
 	case question.Resume:
 		m.Why = q.Agent + " waits for a word about its conversation (" + q.ID + ")"

@@ -11,18 +11,15 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 )
 
-// questionHooks are what the questions' controller does in the loop.
+// QuestionHooks are what the questions' controller does in the loop.
 func (c *Controller) QuestionHooks() loop.Hooks {
 	return loop.Hooks{
-		Note: func(ch change.Change, t *loop.Touched) bool {
-			body := change.As[question.Body](ch.Body)
-			if body == nil {
-				return false
+		OnBatch: func(changes []change.Change, _ uint64, t *loop.Touched) {
+			for i := range changes {
+				if body := change.As[question.Body](changes[i].Body); body != nil && body.Question != nil {
+					t.Agent(body.Question.Agent)
+				}
 			}
-			if body.Question != nil {
-				t.Agent(body.Question.Agent)
-			}
-			return true
 		},
 		Act: func(t *loop.Touched) {
 			for name := range t.Agents {

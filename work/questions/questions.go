@@ -35,7 +35,7 @@ func New(l *loop.Loop, opts seam.Options, under *sessions.Controller) (*Controll
 		asked:     loop.Buckets{Most: AskedMax, Every: AskedEvery}, ruled: loop.Buckets{Most: RuledMax, Every: RuledEvery},
 	}
 	for i := range opts.Config.Agents {
-		if _, err := RulebookOf(&opts.Config.Agents[i]); err != nil {
+		if _, err := ReadPermissions(&opts.Config.Agents[i]); err != nil {
 			return nil, err
 		}
 	}

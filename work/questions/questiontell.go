@@ -20,7 +20,7 @@ import (
 func (c *Controller) answersOf(m *sessions.Slot, a *team.Agent) {
 	for _, q := range c.loop.State().Questions.Undelivered(a.Name) {
 		s := a.Open(q.Session)
-		if s == nil || s.Phase != session.Running || q.Kind != question.Permission {
+		if s == nil || s.Phase != session.Running || q.Kind != question.Permission || q.Host != "" {
 			continue
 		}
 		m := m.At(s.Slot)

@@ -29,14 +29,14 @@ func (c *Controller) RecallRun(ctx context.Context, by change.Actor, id string) 
 	if err != nil {
 		return err
 	}
-	elsewhere := false
+	onOtherHost := false
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		h := t.Hosts.Hosts[note.Away]
-		elsewhere = t.Leader != note.Away && h != nil && h.State != host.Left && h.RemovedBy == ""
+		onOtherHost = t.Leader != note.Away && h != nil && h.State != host.Left && h.RemovedBy == ""
 	}); err != nil {
 		return err
 	}
-	if elsewhere {
+	if onOtherHost {
 		return worktree.RefuseRun(id,
 			fmt.Sprintf("it was archived when %s led, which has its files: `fairlead cluster lead %s` lets that machine lead. If that is lost for good, `fairlead host remove %s` lets the run begin with what is here", note.Away, note.Away, note.Away))
 	}

@@ -41,7 +41,7 @@ type howRun struct {
 // runMember is the loop's state of a run. All of it can be derived again.
 type runMember struct {
 	id    string
-	Seats map[string]*sessions.Slot // slots of steps without an agent
+	Slots map[string]*sessions.Slot // slots of steps without an agent
 	doing map[string]bool           // actions that were started, by key
 	env   map[string]string         // values of --env; in memory only
 	dirty chan struct{}             // signals that run_state.json is behind; nil: it has no writer yet
@@ -58,7 +58,7 @@ type runMember struct {
 func (c *Controller) RunMember(id string) *runMember {
 	m := c.Live[id]
 	if m == nil {
-		m = &runMember{id: id, Seats: map[string]*sessions.Slot{}, doing: map[string]bool{}, env: map[string]string{}}
+		m = &runMember{id: id, Slots: map[string]*sessions.Slot{}, doing: map[string]bool{}, env: map[string]string{}}
 		m.state = &stateWriter{e: c, m: m}
 		c.Live[id] = m
 	}

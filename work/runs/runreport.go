@@ -164,7 +164,7 @@ func (c *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Sessio
 func (c *Controller) WithReport(t *team.Team, s team.Session, ended team.SessionEnded) team.SessionEnded {
 	run, step, isStep := team.StepOf(s.For)
 	// a report here may be of an earlier attempt, if another machine led since
-	if !isStep || t.Leader != "" && c.sessions.Elsewhere(t, s.ID) != "" {
+	if !isStep || t.Leader != "" && c.sessions.OtherHost(t, s.ID) != "" {
 		return ended
 	}
 	f, ok := c.FactsOf(t, s, run, workflow.StepID(step))

@@ -52,7 +52,7 @@ type StepFacts struct {
 	review  bool   // a review of a task: its report is made from findings
 
 	from      string // the other host that may have written the run's files; empty: none
-	elsewhere string // the other host on which its session is placed; empty: it runs on this machine
+	otherHost string // the other host on which its session is placed; empty: it runs on this machine
 
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
@@ -86,7 +86,7 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	f.how, f.written, f.Report, f.repo, f.dir, f.from = howOf(t, run), plan.Prompt, r.ReportFile(step), r.RepoDir, runDir(r),
 		t.Notes[run].From
 	f.log = logFile(r, f.how, step, max(1, f.Cmd.Attempt))
-	if f.elsewhere = c.sessions.Elsewhere(t, s.ID); f.elsewhere == "" {
+	if f.otherHost = c.sessions.OtherHost(t, s.ID); f.otherHost == "" {
 		f.env = c.environ(run, f.how)
 	}
 	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
@@ -252,7 +252,7 @@ func (c *Controller) launchCommand(ctx context.Context, m *sessions.Slot, s team
 func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.Session, f StepFacts,
 	workdir string,
 ) (sessions.PreparedLaunch, error) {
-	agent, err := c.sessions.AgentFor(m, f.elsewhere)
+	agent, err := c.sessions.AgentFor(m, f.otherHost)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
 	}
@@ -287,7 +287,7 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 			return sessions.PreparedLaunch{}, err
 		}
 	}
-	if f.elsewhere != "" { // the values of --env are of this machine
+	if f.otherHost != "" { // the values of --env are of this machine
 		for _, name := range f.how.EnvNames {
 			agent.Env = append(agent.Env, name+"="+driver.Variable(name))
 		}
@@ -302,7 +302,7 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		Attempt: f.Cmd.Attempt, PromptIsTask: f.how.Task != nil, Images: images,
 	})
 	ready.ReadOnly = f.review
-	if f.elsewhere == "" {
+	if f.otherHost == "" {
 		ready.Run = f.runView(env)
 	} else { // what it makes is brought back from there
 		ready.Writes = []string{filepath.Dir(f.Report), f.Cmd.ArtifactsDir}

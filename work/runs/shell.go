@@ -89,7 +89,7 @@ func (c *Controller) shellOfTask(t *team.Team, name string) (of sessions.ShellOf
 
 // here returns a session that runs on this machine.
 func (c *Controller) here(t *team.Team, of, session string) (string, error) {
-	if where := c.sessions.Elsewhere(t, session); where != "" {
+	if where := c.sessions.OtherHost(t, session); where != "" {
 		return "", noShell(of, "away",
 			"its session "+session+" runs on host "+where+
 				"; a shell is opened on the machine of the leader alone, when that session is over")

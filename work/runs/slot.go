@@ -15,7 +15,7 @@ func (c *Controller) PoolSlot(s *team.Session) *sessions.Slot {
 		return nil
 	}
 	r := c.RunMember(run)
-	if m := r.Seats[step]; m != nil {
+	if m := r.Slots[step]; m != nil {
 		return m
 	}
 	d, ok := c.opts.Drivers[sessions.PoolDriver]
@@ -24,6 +24,6 @@ func (c *Controller) PoolSlot(s *team.Session) *sessions.Slot {
 	}
 	m := sessions.NewSlot(&config.Agent{Name: step + "@" + run, Driver: sessions.PoolDriver, Grace: config.GraceDefault}, d)
 	m.Run, m.Step = run, workflow.StepID(step)
-	r.Seats[step] = m
+	r.Slots[step] = m
 	return m
 }

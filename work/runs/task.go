@@ -119,7 +119,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(t.Title())).Replace(conf.Tasks.Branch)
 	t.Wall = task.Wall{
 		Mode: agent.Sandbox.Mode, Read: agent.Sandbox.Read, Write: agent.Sandbox.Write, Hide: agent.Sandbox.Hide,
-		Sockets: agent.Sandbox.Sockets,
+		Sockets: agent.Sandbox.Sockets, Network: conf.Tasks.Network.Rules("", ""),
 	}
 	for i := range conf.Agents {
 		if home, err := filepath.Rel(t.Repo, conf.Agents[i].Workspace); err == nil && filepath.IsLocal(home) {

@@ -93,6 +93,11 @@ func (c Caller) MayOpenShell(of string) error {
 	return c.mayOrder("open_shell", of, "", "only people open a shell in the view of an agent or of a task")
 }
 
+// MayOpenPort refuses to open a port of a session to every agent: it would reach what another one serves.
+func (c Caller) MayOpenPort(of string) error {
+	return c.mayOrder("open_port", of, "", "only people open a port of a session")
+}
+
 // MayOrderHost refuses orders about hosts to every agent: they decide where agents run. name is empty for a host
 // that is not known yet.
 func (c Caller) MayOrderHost(event, name string) error {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/spawn"
@@ -18,8 +19,8 @@ import (
 // Host runs sessions. The production implementation puts a shim beside each agent; a simulator
 // plays sessions in process.
 type Host interface {
-	// Start starts a session's process at most once. The error is *AlreadyStarted if the session
-	// was started before, and *CannotStart if the command cannot be executed.
+	// Start starts a session's process at most once. The error is *spawn.AlreadyStarted if the session
+	// was started before, and *spawn.CannotStart if the command cannot be executed.
 	Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (Process, error)
 
 	// Adopt finds the outcome of a session that may have been started. The process is nil if
@@ -108,11 +109,6 @@ type Proof struct {
 	Observed   bool     // found without a daemon: the ids and Against are known, the rest is not
 }
 
-// AlreadyStarted refuses a second start of a session.
-type AlreadyStarted struct{ Session string }
-
-func (a *AlreadyStarted) Error() string { return "session " + a.Session + " was started before" }
-
 // Fenced means that a daemon that started later has taken over the sessions. The daemon that
 // receives it must not control any session any more.
 type Fenced struct {
@@ -131,11 +127,6 @@ type NotAdopted struct {
 }
 
 func (n *NotAdopted) Error() string { return n.Why }
-
-// CannotStart means that the command could not be executed, and why.
-type CannotStart struct{ Why string }
-
-func (c *CannotStart) Error() string { return c.Why }
 
 // InputWriter is a Process whose input is labeled, so that nothing is written twice: after a crash
 // the label of the last input is compared with the journal.
@@ -193,15 +184,18 @@ type Confinement struct {
 	CanWrite    []string `json:"can_write"` // nil: everything in the workspace; empty: nothing
 	CannotWrite []string `json:"cannot_write,omitempty"`
 	Mode        string   `json:"mode"`           // one of config's Sandbox constants, not off
-	Read        []string `json:"read,omitempty"` // these four are those of `sandbox` in fairlead.yaml
+	Read        []string `json:"read,omitempty"` // these five are those of `sandbox` in fairlead.yaml
 	Write       []string `json:"write,omitempty"`
 	Hide        []string `json:"hide,omitempty"`
 	Sockets     []string `json:"sockets,omitempty"`
+	Local       []int    `json:"local,omitempty"`
 	Writes      []string `json:"writes,omitempty"` // folders outside of the workspace that the session needs
 	Others      []string `json:"others,omitempty"` // workspaces of other agents
 	Clone       string   `json:"clone,omitempty"`  // the clone of the work, whose .git is the agent's
 	Run         *RunView `json:"run,omitempty"`
 	ReadOnly    bool     `json:"read_only,omitempty"`
+
+	Network network.Setting `json:"network"`
 }
 
 // RunView is what a step sees of its run's folder. What it writes at Reports and Artifacts lies in folders of the session, from

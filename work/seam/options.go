@@ -3,6 +3,7 @@ package seam
 import (
 	"context"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -12,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/crewdocs"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
@@ -40,6 +42,9 @@ type Options struct {
 	// Sockets are the sockets that sessions in views of their own have to this daemon; nil: there are none.
 	Sockets SessionSockets
 
+	// Proxy connects to the proxy of the sessions, if one runs; nil: it is not watched.
+	Proxy func() (ProxyConn, error)
+
 	// ProcessConflicts finds other processes that have a conversation open, before it is resumed;
 	// nil disables the search. sessions.ProcessConflicts is the production implementation.
 	ProcessConflicts func(ctx context.Context, conversation string, argv []string) ([]ProcessConflict, error)
@@ -63,6 +68,13 @@ type Options struct {
 
 	Documents Documents // the documents of the crew; nil if there are none
 	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched
+}
+
+// ProxyConn is a connection to the proxy of the sessions; *wire.Conn is the production implementation.
+type ProxyConn interface {
+	Send(m wire.Message, files ...*os.File) error
+	Receive() (wire.Message, []*os.File, error)
+	Close() error
 }
 
 // Included is the file to read in place of one that fairlead.yaml includes.

@@ -52,7 +52,7 @@ func program(t *testing.T, name, more string) string {
 
 // Issue 8, item 8: real processes that have a conversation open are found, with what they run
 // under. Fairlead's own sessions, readers and programs with similar names are not reported.
-func TestElsewhere(t *testing.T) {
+func TestProcessConflicts(t *testing.T) {
 	t.Parallel()
 	space := t.TempDir()
 	file := filepath.Join(t.TempDir(), "rollout-"+talkID+".jsonl")

@@ -19,7 +19,7 @@ import (
 // session that began a new conversation never counts, or it would be restarted forever without
 // counting a failure.
 func NotResumed(s team.Session, stop *driver.Stop) bool {
-	return stop != nil && !stop.OK && (stop.Reason == session.ReasonNotResumed || stop.Reason == session.ReasonHeldElsewhere) &&
+	return stop != nil && !stop.OK && (stop.Reason == session.ReasonNotResumed || stop.Reason == session.ReasonProcessConflict) &&
 		s.Launch != nil && s.Launch.Resume != ""
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
-// Elsewhere is the other host on which a session is placed; empty: it runs on this machine.
-func (c *Controller) Elsewhere(t *team.Team, session string) string {
+// OtherHost is the other host on which a session is placed; empty: it runs on this machine.
+func (c *Controller) OtherHost(t *team.Team, session string) string {
 	lease, placed := t.Hosts.Leases[session]
 	if !placed || c.opts.Cluster != nil && lease.Host == c.opts.Cluster.Name {
 		return ""
@@ -26,11 +26,11 @@ func (c *Controller) Elsewhere(t *team.Team, session string) string {
 
 // AgentFor returns the agent for its driver, including the values of its environment; for a session on another host,
 // with placeholders for the values that the host has.
-func (c *Controller) AgentFor(m *Slot, elsewhere string) (agent driver.Agent, err error) {
+func (c *Controller) AgentFor(m *Slot, otherHost string) (agent driver.Agent, err error) {
 	agent = Known(*m.Conf)
 	agent.Script = c.opts.Included(agent.Script)
-	agent.Elsewhere = elsewhere
-	if elsewhere != "" {
+	agent.OtherHost = otherHost
+	if otherHost != "" {
 		agent.Env, err = m.Conf.Env.Defer(driver.Variable)
 	} else {
 		agent.Env, err = m.Conf.Env.Resolve(c.opts.Lookup)
@@ -87,7 +87,7 @@ func (c *Controller) Launch(ctx context.Context, m *Slot, s team.Session, agent 
 ) (PreparedLaunch, error) {
 	if (m.Run != "" || m.Conf.MCP) && c.opts.Offer != nil { // the command of a step has no settings
 		agent.MCP = c.opts.Offer(m.Conf.Name, s.ID)
-		if agent.Elsewhere != "" {
+		if agent.OtherHost != "" {
 			agent.MCP.URL = "" // an address of this machine; the command asks the socket of that host
 		}
 	}
@@ -122,7 +122,7 @@ What you were asked:
 // starts can be compared, and no values of environment variables.
 func recordOf(m *Slot, agent driver.Agent) *team.LaunchRecord {
 	r := &team.LaunchRecord{
-		Host: agent.Elsewhere, Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace,
+		Host: agent.OtherHost, Driver: m.Conf.Driver, Argv: slices.Clone(agent.Command), Dir: agent.Workspace,
 		Model: agent.Model, Mode: agent.Mode,
 	}
 	if len(r.Argv) == 0 && m.Conf.Script != "" {

@@ -78,7 +78,7 @@ func sandboxLayer(conf *config.Agent, missing string) view.Layer {
 	if len(conf.Sandbox.Read) > 0 {
 		text += ", " + strings.Join(conf.Sandbox.Read, ", ")
 	}
-	text += "; nothing else of your files is there. The network is open"
+	text += "; nothing else of your files is there. " + networkInWords(conf)
 	if slices.ContainsFunc(conf.Sandbox.Write, func(p string) bool { return filepath.Base(p) == ".git" }) {
 		text += "; it can write a repository of yours, whose hooks and settings run outside: that is a hole"
 	}

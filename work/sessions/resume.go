@@ -81,7 +81,7 @@ func LaunchDiffers(was *team.Conversation, record *team.LaunchRecord) []string {
 func (c *Controller) confirmNoConflict(ctx context.Context, m *Slot, s team.Session, was *team.Conversation, agent driver.Agent,
 	_ *team.LaunchRecord,
 ) (bool, error) {
-	if c.opts.ProcessConflicts == nil || agent.Elsewhere != "" {
+	if c.opts.ProcessConflicts == nil || agent.OtherHost != "" {
 		return true, nil
 	}
 	look := func() []string {

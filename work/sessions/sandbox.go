@@ -37,8 +37,9 @@ func (c *Controller) Confinement(m *Slot, ready PreparedLaunch) *seam.Confinemen
 	view := &seam.Confinement{
 		Agent: m.Conf.Name, Driver: m.Conf.Driver, Command: m.Conf.Command, CanWrite: m.Conf.Permissions.CanWrite,
 		CannotWrite: m.Conf.Permissions.CannotWrite,
-		Mode:        box.Mode, Read: box.Read, Write: box.Write, Hide: box.Hide, Sockets: box.Sockets,
-		Writes: ready.Writes, ReadOnly: ready.ReadOnly || m.Conf.ReadsOnly(), Clone: ready.Clone, Run: ready.Run,
+		Mode:        box.Mode, Read: box.Read, Write: box.Write, Hide: box.Hide, Sockets: box.Sockets, Local: box.Local,
+		Network: m.Conf.Network,
+		Writes:  ready.Writes, ReadOnly: ready.ReadOnly || m.Conf.ReadsOnly(), Clone: ready.Clone, Run: ready.Run,
 	}
 	for i := range c.opts.Config.Agents {
 		if other := &c.opts.Config.Agents[i]; other.Name != m.Conf.Name && other.Workspace != m.Conf.Workspace {
@@ -186,16 +187,19 @@ func enter(launch spawn.Launch, box seam.Confinement, seen *places.Places, own s
 		return spawn.Launch{}, unconfined(box, errors.Join(err, places.End(own)).Error())
 	}
 	launch.Env, launch.View = append(seen.Env, driver.VariableWall+"=1"), &seen.View
+	if sandbox.Whole().Network {
+		launch = inNetwork(launch, box, ProxyFolder(filepath.Dir(filepath.Dir(own))))
+	}
 	return launch, nil
 }
 
-// requires are the rows that have to hold for a mode. The network is not held by any view.
+// requires are the rows that have to hold for a mode.
 var requires = map[string][]sandbox.Row{
 	config.SandboxWorkspace: {sandbox.RowWrite},
 	config.SandboxRequired: {
 		sandbox.RowWrite, sandbox.RowAttributes, sandbox.RowInside, sandbox.RowRead, sandbox.RowNames, sandbox.RowSocket,
 		sandbox.RowProcess, sandbox.RowGit,
-		sandbox.RowRoot,
+		sandbox.RowRoot, sandbox.RowNetwork,
 	},
 }
 

@@ -41,7 +41,7 @@ func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch 
 }
 
 // StartLeased is Start for a host that has a lease: the shim checks the times of man itself, and Extend moves its
-// deadline. If StartBy is over, the error is *seam.CannotStart.
+// deadline. If StartBy is over, the error is *spawn.CannotStart.
 func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration,
 	man *host.DeadMan,
 ) (seam.Process, error) {
@@ -51,14 +51,8 @@ func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, l
 	handle, err := shim.Start(ctx, h.folder(session), shim.Spec{
 		Session: session, Workspace: h.Workspace, Fence: epoch, Launch: launch, Grace: grace, Exe: h.Exe, DeadMan: man,
 	})
-	var cannot *shim.CannotStart
-	switch {
-	case errors.As(err, new(*shim.AlreadyStarted)):
-		return nil, &seam.AlreadyStarted{Session: session}
-	case errors.As(err, &cannot):
-		return nil, &seam.CannotStart{Why: cannot.Why}
-	case err != nil:
-		return nil, fmt.Errorf("start the shim of %s: %w", session, fencing(err))
+	if err != nil {
+		return nil, fencing(err)
 	}
 	return h.process(handle, handle.Begun(), man != nil && !man.Waits), nil
 }

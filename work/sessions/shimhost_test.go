@@ -66,7 +66,7 @@ func TestLeasedSessions(t *testing.T) {
 	ends(never+1, a, b)
 	ends(0, waits, plain)
 
-	var cannot *seam.CannotStart
+	var cannot *spawn.CannotStart
 	_, err := here.StartLeased(t.Context(), "late-1", 1, spawn.Launch{Argv: []string{"/bin/true"}}, time.Second,
 		&host.DeadMan{StartBy: 1, EndAt: never})
 	if !errors.As(err, &cannot) || !strings.Contains(cannot.Why, "lease") {

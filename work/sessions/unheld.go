@@ -25,7 +25,7 @@ func WallHere(conf *config.Agent, missing string, can sandbox.Ability) Wall {
 	if !conf.Sandbox.On() || missing != "" || can.By == sandbox.ByNothing {
 		return Wall{sandbox.ByNothing, sandbox.Rows}
 	}
-	return Wall{can.By, ordered(append(slices.Clone(can.Unheld), sandbox.RowNetwork))}
+	return Wall{can.By, ordered(can.Unheld)}
 }
 
 // Wall is WallHere with what this machine can hold, which is tried once and takes some 20 ms.
@@ -44,7 +44,7 @@ func WallOf(proof seam.Proof) Wall {
 	if proof.Wall == "" {
 		return Wall{sandbox.ByNothing, sandbox.Rows}
 	}
-	rows := []sandbox.Row{sandbox.RowNetwork}
+	rows := make([]sandbox.Row, 0, len(proof.Unheld))
 	for _, word := range proof.Unheld {
 		rows = append(rows, sandbox.Row(word))
 	}
@@ -103,7 +103,7 @@ func HolesOf(conf *config.Agent) (holes []string) {
 	for _, p := range box.Sockets {
 		holes = append(holes, fmt.Sprintf("it can connect to %s, and what listens there acts outside of its wall", p))
 	}
-	return holes
+	return append(holes, networkHoles(conf)...)
 }
 
 // CommitRefusal says why a commit fails in a folder where an agent works, and names the ways around; empty: nothing keeps the agent

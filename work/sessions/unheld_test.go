@@ -17,30 +17,31 @@ func TestWall(t *testing.T) {
 	t.Parallel()
 	on, off := config.Agent{Sandbox: config.AgentSandbox{Mode: config.SandboxAuto}},
 		config.Agent{Sandbox: config.AgentSandbox{Mode: config.SandboxOff}}
-	whole := sandbox.Ability{By: sandbox.ByNamespaces}
-	landlock := sandbox.Ability{By: sandbox.ByLandlock, Unheld: []sandbox.Row{sandbox.RowProcess, sandbox.RowInside}}
+	whole, open := sandbox.Ability{By: sandbox.ByNamespaces}, sandbox.Ability{By: sandbox.ByNamespaces, Unheld: []sandbox.Row{sandbox.RowNetwork}}
+	landlock := sandbox.Ability{By: sandbox.ByLandlock, Unheld: []sandbox.Row{sandbox.RowNetwork, sandbox.RowProcess, sandbox.RowInside}}
 	all := "write attributes inside read names socket process git root network"
 	for name, c := range map[string]struct {
 		got  Wall
 		by   sandbox.Mechanism
 		want string
 	}{
-		"all rows but the network": {WallHere(&on, "", whole), sandbox.ByNamespaces, "network"},
+		"all rows":                 {WallHere(&on, "", whole), sandbox.ByNamespaces, ""},
+		"all rows but the network": {WallHere(&on, "", open), sandbox.ByNamespaces, "network"},
 		"Landlock alone":           {WallHere(&on, "", landlock), sandbox.ByLandlock, "inside process network"},
 		"mode off":                 {WallHere(&off, "", whole), sandbox.ByNothing, all},
 		"no sandbox here":          {WallHere(&on, "old kernel", whole), sandbox.ByNothing, all},
 		"nothing can be made":      {WallHere(&on, "", sandbox.Ability{By: sandbox.ByNothing}), sandbox.ByNothing, all},
-		"a session":                {WallOf(seam.Proof{Wall: "namespaces"}), sandbox.ByNamespaces, "network"},
+		"a session":                {WallOf(seam.Proof{Wall: "namespaces"}), sandbox.ByNamespaces, ""},
 		"a session, and its trial": {
 			WallOf(seam.Proof{Wall: "landlock", Unheld: []string{"root", "read"}}), sandbox.ByLandlock,
-			"read root network",
+			"read root",
 		},
 		"a session without a wall":  {WallOf(seam.Proof{}), sandbox.ByNothing, all},
 		"two sessions, one without": {WallOf(seam.Proof{Wall: "namespaces"}).Both(WallOf(seam.Proof{})), sandbox.ByNothing, all},
 		"two sessions, one with less": {WallOf(seam.Proof{Wall: "namespaces"}).Both(WallOf(seam.Proof{
 			Wall:   "namespaces",
 			Unheld: []string{"root"},
-		})), sandbox.ByNamespaces, "root network"},
+		})), sandbox.ByNamespaces, "root"},
 	} {
 		if got := strings.Join(c.got.Words(), " "); got != c.want || c.got.By != c.by {
 			t.Errorf("%s: %s, not held: %s; want %s, %s", name, c.got.By, got, c.by, c.want)

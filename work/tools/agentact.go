@@ -58,7 +58,7 @@ func (c *Controller) acting(t *team.Team, caller AgentCaller) (*sessions.Slot, *
 	m := c.sessions.Slots[caller.Agent]
 	if run, step, own := sessions.StepParts(caller.Agent); m == nil && own {
 		if r := c.runs.Live[run]; r != nil {
-			m = r.Seats[step]
+			m = r.Slots[step]
 		}
 	}
 	if m == nil || m.Run == "" && t.Agents[caller.Agent] == nil {
@@ -129,15 +129,15 @@ func (c *Controller) turnOf(t *team.Team, caller AgentCaller, channelName, event
 		return h, &team.Unknown{What: "channel", Name: clip.Text(channelName, loop.ActorBytesMax), Known: t.ChannelsOf(caller.Agent)}
 	}
 	in := func(ch channel.ChannelID) bool { return channelName == "" || string(ch) == channelName }
-	if talk := s.Delivery; s.ServesChannels() && talk != nil && !team.IsLeadToken(talk.Token) && in(talk.Token.Channel) {
-		if s.AnswerPending() && talk.Re != 0 {
+	if delivery := s.Delivery; s.ServesChannels() && delivery != nil && !team.IsLeadToken(delivery.Token) && in(delivery.Token.Channel) {
+		if s.AnswerPending() && delivery.Re != 0 {
 			return h, &table.Refusal{
-				Subject: caller.Agent + " in #" + string(talk.Token.Channel), Event: event, State: "answering a person", Row: "T17",
-				Reason: fmt.Sprintf("it answers message %d, which needs no turn; the end of its answer is the end of that", talk.N),
+				Subject: caller.Agent + " in #" + string(delivery.Token.Channel), Event: event, State: "answering a person", Row: "T17",
+				Reason: fmt.Sprintf("it answers message %d, which needs no turn; the end of its answer is the end of that", delivery.N),
 			}
 		}
-		if talk.Token.Turn != 0 {
-			h.token, h.mid = talk.Token, s.AnswerPending()
+		if delivery.Token.Turn != 0 {
+			h.token, h.mid = delivery.Token, s.AnswerPending()
 			h.see(t)
 			if !h.late || channelName != "" || h.mid {
 				return h, nil
@@ -181,7 +181,7 @@ func (h *holding) see(t *team.Team) {
 func (c *Controller) noTurn(t *team.Team, caller AgentCaller, channelName, event string) error {
 	no := &table.Refusal{Subject: caller.Agent, Event: event, State: "without a turn", Row: "T7"}
 	states := c.channels.TurnsOf(caller.Agent)
-	switch waits := c.turnElsewhere(t, caller.Agent); {
+	switch waits := c.untoldTurn(t, caller.Agent); {
 	case waits != "":
 		no.State, no.Reason = "ACTIVE in #"+waits, "its turn there begins when this session is over: it has not been told what was said"
 	case len(states) == 0:
@@ -196,8 +196,8 @@ func (c *Controller) noTurn(t *team.Team, caller AgentCaller, channelName, event
 	return no
 }
 
-// turnElsewhere is a channel in which an agent holds the turn and was not told so yet.
-func (c *Controller) turnElsewhere(t *team.Team, agent string) string {
+// untoldTurn is a channel in which an agent holds the turn and was not told so yet.
+func (c *Controller) untoldTurn(t *team.Team, agent string) string {
 	for _, name := range t.ChannelsOf(agent) {
 		if ch := t.Channels.ByID[channel.ChannelID(name)]; ch != nil && ch.Head.Holder == channel.AgentID(agent) &&
 			!ch.Head.Lease.Delivered {

@@ -100,7 +100,7 @@ func (c *Controller) post(ctx context.Context, caller AgentCaller, h holding, te
 		events = append([]team.Event{*loop.EventBy(byCaller(caller), "", channel.WaitOver{Token: h.token})}, events...)
 	}
 	late := false
-	_, err := c.loop.Do(ctx, loop.Request{Events: events, Found: func(changes []change.Change) {
+	_, err := c.loop.Do(ctx, loop.Request{Derive: loop.Report(events...), Found: func(changes []change.Change) {
 		for i := range changes {
 			late = late || changes[i].Trigger == string(channel.SaidLate)
 			if set := change.As[channel.Set](changes[i].Body); set != nil && set.Body.Post != nil {

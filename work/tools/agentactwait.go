@@ -148,7 +148,9 @@ func (c *Controller) goesOn(ctx context.Context, caller AgentCaller, h holding, 
 		}
 	}
 	c.noteWait(caller, false)
-	_, err := c.loop.Do(ctx, loop.Request{Events: events, Agent: caller.Agent, Look: func(*team.Team) { c.goesOnItself(&h) }})
+	_, err := c.loop.Do(ctx, loop.Request{
+		Derive: loop.Report(events...), Agent: caller.Agent, Look: func(*team.Team) { c.goesOnItself(&h) },
+	})
 	if err != nil && !loop.IsAnswer(err) {
 		return err
 	}

@@ -146,10 +146,11 @@ type channelNews struct {
 func (c *Controller) ChannelHooks() loop.Hooks {
 	news := channelNews{channels: map[channel.ChannelID]bool{}}
 	return loop.Hooks{
-		Check:    c.mayTellLead,
-		Appended: c.index.note,
-		Note:     func(ch change.Change, t *loop.Touched) bool { return news.note(ch, t, c.loop.State()) },
-		Spread: func(t *loop.Touched) {
+		OnBatch: func(changes []change.Change, first uint64, t *loop.Touched) {
+			c.index.note(changes, first)
+			for i := range changes {
+				news.note(&changes[i], t, c.loop.State())
+			}
 			c.channelsMoved(&news, t)
 			clear(news.channels)
 			news.all = false
@@ -174,9 +175,8 @@ func (c *Controller) ChannelHooks() loop.Hooks {
 	}
 }
 
-// note marks the agents and channels that a change concerns, and reports whether it was about
-// channels.
-func (n *channelNews) note(ch change.Change, touched *loop.Touched, t *team.Team) bool {
+// note marks the agents and channels that a change concerns.
+func (n *channelNews) note(ch *change.Change, touched *loop.Touched, t *team.Team) {
 	switch set := ch.Body.(type) {
 	case *channel.Set:
 		if id, ok := strings.CutPrefix(ch.Entity, channel.EntityPrefix); ok {
@@ -190,13 +190,9 @@ func (n *channelNews) note(ch change.Change, touched *loop.Touched, t *team.Team
 				n.channels[id] = true
 			}
 		}
-		return true
-	case *team.ChannelConfig:
-		return true
 	case *team.TeamSet:
 		n.all = true
 	}
-	return false
 }
 
 // channelsMoved sets the timers of the changed channels and marks the agents that may have actions in

@@ -5,9 +5,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/core/crew"
-	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -25,34 +23,6 @@ func LeadWords(do channel.ActionKind) string {
 		return "it leads the team, and is to register a member that it listed"
 	default:
 		return "it leads the team, and is to be asked who is awake"
-	}
-}
-
-// mayTellLead refuses requests for a lead that cannot receive input, because the request would wait
-// forever. It runs in the loop.
-func (c *Controller) mayTellLead(what any) error {
-	var row string
-	switch what.(type) {
-	case crew.SummonAsked:
-		row = "P1"
-	case crew.WakeAsked:
-		row = "P8"
-	default:
-		return nil
-	}
-	m := c.sessions.Slots[c.loop.State().Crew.Lead.Agent]
-	if m == nil || c.Joins(m) || m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Lead).Prompts {
-		return nil // or the team says why not
-	}
-	if err := m.Driver.Check(sessions.Known(*m.Conf)); err != nil {
-		return &table.Refusal{
-			Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
-			Reason: "it cannot be started: " + err.Error(),
-		}
-	}
-	return &table.Refusal{
-		Subject: m.Conf.Name, Event: "lead_the_team", State: "driver " + m.Conf.Driver, Row: row,
-		Reason: "it is told nothing while it runs, so that it cannot lead the team; name an agent as team.lead in fairlead.yaml that takes input, or give this one a driver or a script that does, and restart",
 	}
 }
 

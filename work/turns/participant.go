@@ -116,15 +116,15 @@ func (c *Controller) probeAll() {
 		if ctx.Err() != nil {
 			return // an interrupted check says nothing about its agent
 		}
-		req := loop.Request{Look: func(*team.Team) {
+		var results []team.Event
+		for i, m := range all {
+			results = append(results, *probeSays(m, found[i]))
+		}
+		_, _ = c.loop.Do(ctx, loop.Request{Derive: loop.Report(results...), Look: func(*team.Team) { // fails only if the loop has stopped
 			for i, m := range all {
 				c.probed(m, found[i])
 			}
-		}}
-		for i, m := range all {
-			req.Events = append(req.Events, *probeSays(m, found[i]))
-		}
-		_, _ = c.loop.Do(ctx, req) // fails only if the loop has stopped
+		}})
 	})
 }
 

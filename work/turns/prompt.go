@@ -103,8 +103,8 @@ func (c *Controller) prompt(ctx context.Context, p *message) (string, []view.Cha
 
 // FirstPrompt returns the first prompt of a session for channels.
 func (c *Controller) FirstPrompt(ctx context.Context, s team.Session) (string, error) {
-	if talk := s.Delivery; team.IsLeadToken(talk.Token) {
-		return c.crew.LeadPrompt(ctx, channel.Action{Key: talk.Key, Do: talk.Do, Token: talk.Token, N: talk.N}, true)
+	if delivery := s.Delivery; team.IsLeadToken(delivery.Token) {
+		return c.crew.LeadPrompt(ctx, channel.Action{Key: delivery.Key, Do: delivery.Do, Token: delivery.Token, N: delivery.N}, true)
 	}
 	var plan *message
 	if err := c.loop.View(ctx, func(t *team.Team) {

@@ -23,10 +23,10 @@ import (
 type SessionWriter struct {
 	WriteLock writeLock // held during a write until the journal has it, so that answers are recorded after it
 
-	mu    sync.Mutex
-	talk  team.Delivery // what the session answers now
-	input int64         // bytes of input known to be written
-	waits bool          // the turn waits because of a tool call, not because of a marker
+	mu       sync.Mutex
+	delivery team.Delivery // what the session answers now
+	input    int64         // bytes of input known to be written
+	waits    bool          // the turn waits because of a tool call, not because of a marker
 }
 
 // writeLock is a mutex whose Lock ends with its context, since a host may take any time to write.
@@ -50,14 +50,14 @@ func (p writeLock) Unlock() { <-p }
 func (v *SessionWriter) Answers() team.Delivery {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.talk
+	return v.delivery
 }
 
 // Set notes what the session answers from now on.
-func (v *SessionWriter) Set(talk team.Delivery) {
+func (v *SessionWriter) Set(delivery team.Delivery) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.talk = talk
+	v.delivery = delivery
 }
 
 // AskedToWait says whether the turn waits because a tool call asked so.

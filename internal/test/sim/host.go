@@ -167,7 +167,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch spawn.Lau
 			return fenced(epoch)
 		}
 		if h.w.sessions[id] != nil {
-			return &seam.AlreadyStarted{Session: id}
+			return &spawn.AlreadyStarted{Session: id}
 		}
 		checks{h.w}.checkStarted(id)
 		s = h.w.run(id, launch, epoch)
@@ -181,7 +181,7 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch spawn.Lau
 		}
 		return &process{w: h.w, l: h.l, hostSession: s, epoch: epoch, at: int64(len(launch.Input))}, nil
 	case notExecutable:
-		return nil, &seam.CannotStart{Why: h.w.inject(h.l, "start "+id).Error()}
+		return nil, &spawn.CannotStart{Why: h.w.inject(h.l, "start "+id).Error()}
 	case fails:
 		return nil, h.w.inject(h.l, "start "+id)
 	case replyLost:

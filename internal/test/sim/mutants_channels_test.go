@@ -37,8 +37,8 @@ var ofChannels = []mutant{
 	},
 	{
 		breaks: "a message counts as delivered although its session never started",
-		file:   "core/team/delivery.go", old: "		if !talk.Confirmed {\n			return nil",
-		new: "		if !talk.Confirmed && talk.Confirmed {\n			return nil",
+		file:   "core/team/delivery.go", old: "		if !delivery.Confirmed {\n			return nil",
+		new: "		if !delivery.Confirmed && delivery.Confirmed {\n			return nil",
 	},
 	{
 		breaks: "a session for channels starts for a delivery that is no longer due",
@@ -52,8 +52,8 @@ var ofChannels = []mutant{
 	{
 		breaks: "a crash during a turn counts as the end of the answer",
 		file:   "core/team/delivery.go",
-		old:    "	return d.channels(channel.AgentGone{Agent: talk.Token.Agent, How: channel.Crashed, Why: s.ID + \": \" + s.Why})\n",
-		new:    "	return d.channels(channel.Said{Token: talk.Token, Re: talk.Re, Ended: true})\n",
+		old:    "	return d.channels(channel.AgentGone{Agent: delivery.Token.Agent, How: channel.Crashed, Why: s.ID + \": \" + s.Why})\n",
+		new:    "	return d.channels(channel.Said{Token: delivery.Token, Re: delivery.Re, Ended: true})\n",
 		pkg:    "./core/team", run: ".",
 	},
 	{
@@ -64,12 +64,12 @@ var ofChannels = []mutant{
 	{
 		breaks: "posts and the output offset are appended separately",
 		file:   "work/listen/channel.go", old: "	resume := t.resume\n	_, err := ",
-		new: "	resume := t.resume\n	_, _ = l.e.Do(ctx, loop.Request{Events: events[:len(events)-1]})\n	events = events[len(events)-1:]\n	_, err := ",
+		new: "	resume := t.resume\n	_, _ = l.e.loop.Do(ctx, loop.Request{Derive: loop.Report(events[:len(events)-1]...)})\n	events = events[len(events)-1:]\n	_, err := ",
 	},
 	{
 		breaks: "output during the write of a message counts as the answer to that message",
 		file:   "work/listen/session.go",
-		old:    "		if err := l.talk.v.WriteLock.Lock(ctx); err != nil {\n			return false, err\n		}\n		defer l.talk.v.WriteLock.Unlock()\n",
+		old:    "		if err := l.channel.v.WriteLock.Lock(ctx); err != nil {\n			return false, err\n		}\n		defer l.channel.v.WriteLock.Unlock()\n",
 		new:    "",
 	},
 	{

@@ -85,7 +85,7 @@ var ofHosts = []mutant{
 	},
 	{
 		breaks: "a pause is acknowledged while a granted start is on its way",
-		file:   "internal/test/sim/cluster/lead_test.go", old: "l.p.now()-granted < host.GrantGone", new: "l.p.now()-granted < 0",
+		file:   "internal/test/sim/cluster/lead_test.go", old: "l.p.now()-granted < grantGone", new: "l.p.now()-granted < 0",
 		pkg: cluster, run: "TestPauseWaitsForGrants",
 	},
 	{

@@ -30,8 +30,8 @@ type ChannelStory struct {
 // slowWords make the agent that receives them keep its turn.
 const slowWords = "please be slow"
 
-// talks opens the channel of the story.
-func (p *Page) talks(target Target) {
+// openChannel opens the channel of the story.
+func (p *Page) openChannel(target Target) {
 	p.t.Helper()
 	p.OpenTeam(target.URL)
 	p.Click(".places", "Channels")
@@ -39,13 +39,13 @@ func (p *Page) talks(target Target) {
 	p.Click(".channel-rows", target.ChannelStory.Name)
 	p.WaitText("#channel-title", target.ChannelStory.Name)
 	p.Until("a message can be written",
-		`document.querySelector('#words') && document.querySelector('.talk-edge, .talk-empty') && document.querySelectorAll('.member').length > 1`)
+		`document.querySelector('#words') && document.querySelector('.entries-edge, .entries-empty') && document.querySelectorAll('.member').length > 1`)
 	if m := target.ChannelStory; m.First == "" {
-		circle := Eval[[]string](p, `[...document.querySelectorAll('ol.members .member-name bdi')].map(e => e.textContent)`)
-		if len(circle) != 2 {
-			p.t.Fatalf("the participants are %q, want two", circle)
+		agents := Eval[[]string](p, `[...document.querySelectorAll('ol.members .member-name bdi')].map(e => e.textContent)`)
+		if len(agents) != 2 {
+			p.t.Fatalf("the participants are %q, want two", agents)
 		}
-		m.First, m.Next = circle[0], circle[1]
+		m.First, m.Next = agents[0], agents[1]
 	}
 }
 
@@ -66,8 +66,8 @@ func (p *Page) say(text, mode string) {
 func both(t *testing.T, p *Page, target Target) (*Page, *Page) {
 	needs(t, target.ChannelStory != nil, "have a channel")
 	q := Browse(t)
-	p.talks(target)
-	q.talks(target)
+	p.openChannel(target)
+	q.openChannel(target)
 	t.Cleanup(func() {
 		if !t.Failed() {
 			q.NoConsoleErrors()
@@ -147,7 +147,7 @@ func TimedOut(t *testing.T, p *Page, target Target) {
 // Unheard checks that a refused message stays in the field, with the refusal beside it.
 func Unheard(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Deaf != nil, "refuse a message")
-	p.talks(target)
+	p.openChannel(target)
 	words := target.ChannelStory.Deaf()
 	Eval[bool](p, `(document.querySelector('#words').focus(), true)`)
 	p.Press("Is anybody there?")
@@ -200,11 +200,11 @@ func (p *Page) unfold(name string) {
 		fmt.Sprintf(`document.querySelectorAll('.member-more').length === 1 && document.querySelector('.member:has(.member-more)').innerText.includes(%s)`, quote(name)))
 }
 
-// CircleByHand grants the turn, and disables, removes and assigns agents.
-func CircleByHand(t *testing.T, p *Page, target Target) {
+// RotationByHand grants the turn, and disables, removes and assigns agents.
+func RotationByHand(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil, "have a channel")
 	m := target.ChannelStory
-	p.talks(target)
+	p.openChannel(target)
 	p.say(slowWords, "")
 	p.WaitText(".standing", m.First+" has the turn")
 	p.toCircle(true)
@@ -218,7 +218,7 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 	p.Click(".member-acts", "Enable")
 	p.WaitGone(".member-out", "disabled")
 	p.Click(".member-acts", "Remove")
-	p.Until("the agent is removed from the circle",
+	p.Until("the agent is removed from the rotation",
 		fmt.Sprintf(`![...document.querySelectorAll('.member')].some(e => e.innerText.includes(%s))`, quote(m.First)))
 	Eval[bool](p,
 		fmt.Sprintf(`(() => { const s = document.querySelector('#assign'); s.value = %s; s.dispatchEvent(new Event('change', {bubbles: true})); return true; })()`, quote(m.First)))
@@ -238,7 +238,7 @@ func CircleByHand(t *testing.T, p *Page, target Target) {
 func Waited(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Wait != nil, "make an agent wait")
 	m := target.ChannelStory
-	p.talks(target)
+	p.openChannel(target)
 	p.say(slowWords, "")
 	p.WaitText(".standing", m.First+" has the turn")
 	m.Wait("the signature of a person")
@@ -254,11 +254,11 @@ func Waited(t *testing.T, p *Page, target Target) {
 	p.WaitText(".say-late", "this moved nothing")
 }
 
-// HostileTalk checks that any text in a channel is shown as text.
-func HostileTalk(t *testing.T, p *Page, target Target) {
+// HostileMessages checks that any text in a channel is shown as text.
+func HostileMessages(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil, "make an agent say a given text")
 	m := target.ChannelStory
-	p.talks(target)
+	p.openChannel(target)
 	p.say(slowWords, "")
 	p.WaitText(".standing", m.First+" has the turn")
 	m.Done("before\n" + Lie + "\n```html\n" + Lie + "\n```\n`" + Lie[:20] + "`\n" + strings.Repeat("x", lineBytesMany/16))
@@ -266,14 +266,14 @@ func HostileTalk(t *testing.T, p *Page, target Target) {
 	p.WaitText(".say-turn", "\u27e8RLO\u27e9gnp.exe")
 	p.Click(".say-turn", "Show all")
 	p.WaitText(".say-turn", "Show less")
-	if raw := Eval[string](p, `document.querySelector('.talk').textContent`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
+	if raw := Eval[string](p, `document.querySelector('.entries').textContent`); strings.ContainsAny(raw, "\x1b\x07\u202e\x00") {
 		t.Error("a control or an override reached the page as itself")
 	}
 	if Eval[bool](p,
-		`document.querySelector('.talk img, .talk script, .talk textarea, .channel-list img') !== null || document.title.includes('owned')`) {
+		`document.querySelector('.entries img, .entries script, .entries textarea, .channel-list img') !== null || document.title.includes('owned')`) {
 		t.Error("text became markup")
 	}
-	if Eval[bool](p, "!"+Fits(p)+` || document.querySelector('.talk').scrollWidth > document.querySelector('.talk').clientWidth`) {
+	if Eval[bool](p, "!"+Fits(p)+` || document.querySelector('.entries').scrollWidth > document.querySelector('.entries').clientWidth`) {
 		t.Error("a long line pushed the page wider than the window")
 	}
 }
@@ -320,7 +320,7 @@ func ChannelByKeyboard(t *testing.T, p *Page, target Target) {
 func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil && target.Line != nil, "cut the line of a channel")
 	m := target.ChannelStory
-	p.talks(target)
+	p.openChannel(target)
 	p.say("Which berth is free?", "")
 	p.WaitText(".standing", m.First+" has the turn")
 	p.ownWords("Which berth is free?", "delivered")
@@ -348,7 +348,7 @@ func ChannelCutAndRestored(t *testing.T, p *Page, target Target) {
 func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 	needs(t, target.ChannelStory != nil && target.ChannelStory.Done != nil, "make an agent say a given text")
 	m := target.ChannelStory
-	p.talks(target)
+	p.openChannel(target)
 	p.Axe() // no messages yet
 	p.say("Which berth is free?", "")
 	p.WaitText(".standing", m.First+" has the turn")
@@ -367,7 +367,7 @@ func ChannelsAccessible(t *testing.T, p *Page, target Target) {
 	for range inViews(p) {
 		p.Axe()
 		p.Until("nothing is wider than the window",
-			Fits(p)+` && document.querySelector('.talk').scrollWidth <= document.querySelector('.talk').clientWidth`)
+			Fits(p)+` && document.querySelector('.entries').scrollWidth <= document.querySelector('.entries').clientWidth`)
 		p.toCircle(true)
 		p.Click(".members", m.First)
 		p.WaitText(".member-more", "Output")

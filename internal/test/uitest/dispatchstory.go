@@ -29,7 +29,7 @@ type DispatchStory struct {
 	Refuse   func() string                        // the next input is refused with this text
 	MadeOf   func(text string)                    // a file with this text
 	Edit     func(change func(*api.DispatchView)) // in all later answers
-	EditTalk func(change func(*api.DispatchDialogue))
+	EditDialogue func(change func(*api.DispatchDialogue))
 }
 
 // shownState returns a state in the page's spelling.
@@ -70,7 +70,7 @@ func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 	p.WaitText(".may-cannot", "*.py")
 	p.types(s.Input)
 	for _, page := range []*Page{p, q} {
-		page.WaitText(".talks", s.Input)
+		page.WaitText(".convs", s.Input)
 		page.WaitText(".ranked-card", s.Agent)
 		page.WaitText(".place-count-dispatch", "1")
 	}
@@ -97,7 +97,7 @@ func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 		page.WaitText(".state-now", "MAIN")
 		page.WaitText(".came-lines", "["+shownState(s.Agent)+" → MAIN]")
 		page.Until("the waiting session has begun",
-			`!document.querySelector('.waiting') && document.querySelectorAll('.talk-row').length >= 2`)
+			`!document.querySelector('.waiting') && document.querySelectorAll('.conv-row').length >= 2`)
 	}
 	p.read(s)
 	q.NoConsoleErrors()
@@ -106,7 +106,7 @@ func DeniedAndDelegated(t *testing.T, p *Page, target Target) {
 // read opens the dispatch's first conversation, and the file that was made in it.
 func (p *Page) read(s *DispatchStory) {
 	p.t.Helper()
-	p.Click(".talks", "conv_001")
+	p.Click(".convs", "conv_001")
 	p.WaitText("#conv-title", "conv_001")
 	p.WaitText(".dialogue", s.Input)
 	p.WaitText(".dlg-move", "→ "+shownState(s.Agent))
@@ -124,7 +124,7 @@ func SessionFromHere(t *testing.T, p *Page, target Target) {
 	s := target.DispatchStory
 	p.sits(target)
 	s.Other("said by another program")
-	p.WaitText(".talks", "said by another program")
+	p.WaitText(".convs", "said by another program")
 	s.Foreign("words of another program")
 	p.WaitText(".came-foreign", "another program wrote this line")
 	words := s.Refuse()
@@ -164,7 +164,7 @@ func SessionCut(t *testing.T, p *Page, target Target) {
 	target.DispatchStory.Other("while the page was cut off")
 	target.Line.Restore()
 	p.WaitGone(".banners", "Cut off")
-	p.WaitText(".talks", "while the page was cut off")
+	p.WaitText(".convs", "while the page was cut off")
 }
 
 // HostedSession checks a dispatch that the page began and agents of the daemon serve: the agents in
@@ -181,15 +181,15 @@ func HostedSession(t *testing.T, p *Page, target Target) {
 	p.types(s.Input)
 	p.WaitText(".came-lines", "[MAIN → "+shownState(s.Agent)+"]")
 	p.WaitText(".came-lines", "["+shownState(s.Agent)+" → MAIN]")
-	p.Until("the conversation is over", `document.querySelector('.talk-row') && !document.querySelector('.talk-row-open')`)
-	p.WaitText(".talks", s.File)
+	p.Until("the conversation is over", `document.querySelector('.conv-row') && !document.querySelector('.conv-row-open')`)
+	p.WaitText(".convs", s.File)
 	p.read(s)
 }
 
 // HostileSession checks that everything in a dispatch folder is shown as text: agents, files and
 // texts.
 func HostileSession(t *testing.T, p *Page, target Target) {
-	needs(t, target.DispatchStory != nil && target.DispatchStory.EditTalk != nil, "make up a session")
+	needs(t, target.DispatchStory != nil && target.DispatchStory.EditDialogue != nil, "make up a session")
 	s := target.DispatchStory
 	s.Other(Lie + "\n" + strings.Repeat("x", lineBytesMany/32))
 	s.Deny()
@@ -204,12 +204,12 @@ func HostileSession(t *testing.T, p *Page, target Target) {
 		d.Lines[len(d.Lines)-1].Trigger = Lie
 		d.Conversations[0].Summary, d.Conversations[0].Agents = Lie, []string{Lie}
 	})
-	s.EditTalk(func(talk *api.DispatchDialogue) {
-		talk.Summary, talk.Agents = Lie, []string{Lie}
-		talk.Outputs = append(talk.Outputs, api.DispatchOutput{Name: Lie, Bytes: int64(len(Lie))},
+	s.EditDialogue(func(dialogue *api.DispatchDialogue) {
+		dialogue.Summary, dialogue.Agents = Lie, []string{Lie}
+		dialogue.Outputs = append(dialogue.Outputs, api.DispatchOutput{Name: Lie, Bytes: int64(len(Lie))},
 			api.DispatchOutput{Name: "../../x", Bytes: 1})
-		talk.Files = append(talk.Files, api.DispatchFile{Path: Lie, Summary: Lie})
-		talk.Dialogue += "\n## 2026-11-21T15:00:00 " + Lie + "\n\n" + Lie + "\n\n```\nnever closed " + Lie +
+		dialogue.Files = append(dialogue.Files, api.DispatchFile{Path: Lie, Summary: Lie})
+		dialogue.Dialogue += "\n## 2026-11-21T15:00:00 " + Lie + "\n\n" + Lie + "\n\n```\nnever closed " + Lie +
 			"\n## 2026-11-21T15:00:01 next\n\nstill a part of its own\n" + strings.Repeat("y", lineBytesMany) + "\n# head\nbelow\n"
 	})
 	p.sits(target)
@@ -229,7 +229,7 @@ func HostileSession(t *testing.T, p *Page, target Target) {
 			Fits(p)+` && document.querySelector('.session-pane').scrollWidth <= document.querySelector('.session-pane').clientWidth`)
 	}
 	unhurt()
-	p.Click(".talks", "conv_001")
+	p.Click(".convs", "conv_001")
 	p.WaitText(".dialogue", "never closed")
 	p.WaitText(".dlg-timed .dlg-title", "next")
 	p.WaitText(".dialogue", "Show all of it")
@@ -254,8 +254,8 @@ func SessionByKeyboard(t *testing.T, p *Page, target Target) {
 	p.Press("by keyboard, d and all")
 	p.tabTo("the button", `e.classList.contains('order-send')`)
 	p.Press(kb.Enter)
-	p.WaitText(".talks", "by keyboard, d and all")
-	p.tabTo("the conversation", `e.classList.contains('talk-name')`)
+	p.WaitText(".convs", "by keyboard, d and all")
+	p.tabTo("the conversation", `e.classList.contains('conv-name')`)
 	p.Press(kb.Enter)
 	p.WaitText("#conv-title", "conv_001")
 	p.Press(kb.Escape)
@@ -295,7 +295,7 @@ func SessionsAccessible(t *testing.T, p *Page, target Target) {
 		p.Click(".session-head", "End dispatch")
 		p.WaitText(".sure", "End it?")
 		p.Axe()
-		p.Click(".talks", "conv_001")
+		p.Click(".convs", "conv_001")
 		p.WaitText(".dialogue", s.Input)
 		p.Click(".output-file", "Show")
 		p.WaitText(".output-file-text", s.Text)

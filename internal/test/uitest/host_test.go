@@ -33,7 +33,7 @@ func (h *localHost) Start(_ context.Context, session string, _ uint64, launch sp
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sessions[session] != nil {
-		return nil, &seam.AlreadyStarted{Session: session}
+		return nil, &spawn.AlreadyStarted{Session: session}
 	}
 	p := &process{done: make(chan struct{}), grew: make(chan struct{}), started: time.Now(), input: int64(len(launch.Input))}
 	if launch.Argv[len(launch.Argv)-1] == instantWord {
@@ -56,7 +56,7 @@ func (h *localHost) Start(_ context.Context, session string, _ uint64, launch sp
 		cmd.Stdin = bytes.NewReader(launch.Input)
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, &seam.CannotStart{Why: err.Error()}
+		return nil, &spawn.CannotStart{Why: err.Error()}
 	}
 	p.pid = cmd.Process.Pid
 	h.sessions[session] = p

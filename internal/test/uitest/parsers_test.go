@@ -44,7 +44,7 @@ func TestParsersOnAnyBytes(t *testing.T) {
 			const ok = read(['event: change\nid: 3\ndata: {"a":\ndata: 1}\n\n: ping\n\ndata: y\r\n\r\n']);
 			if (ok !== '[{"event":"change","id":"3","data":"{\\"a\\":\\n1}"},{"event":"message","id":"3","data":"y"}]') return 'read wrong: ' + ok;
 			try { const p = new Parser(); for (;;) p.write('x'.repeat(1 << 20)); } catch (e) { return e.message.includes('longer') ? '' : String(e); }`,
-		"talk": `
+		"channel": `
 			const { blocksOf, piecesOf, turnLine, initials } = await import('/channels/words.js');
 			const kinds = ['human', 'turn', 'aside', 'late', 'moved', 'moved', 'moved', 'notice', 'warning', 'strange'];
 			const rows = ['T1', 'T2', 'T4', 'T5', 'T7', 'T9', 'T10', 'T11', 'T12', 'T15', 'T17', 'T22', 'T23', 'N3', ''];

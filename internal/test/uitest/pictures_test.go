@@ -135,7 +135,7 @@ func TestPicturesOfChannels(t *testing.T) {
 		for _, name := range []string{"reviews", "release", "gardening", "empty"} {
 			p.Open(g.URL + "#/channels/" + name)
 			p.WaitText("#channel-title", name)
-			p.Until("its words are shown", `document.querySelector('.say, .talk-empty')`)
+			p.Until("its words are shown", `document.querySelector('.say, .entries-empty')`)
 			shot(name)
 			if v.Size == uitest.Phone {
 				p.Click(".sides", "Rotation")
@@ -182,7 +182,7 @@ func TestPicturesOfSessions(t *testing.T) {
 		shot("one")
 		uitest.Eval[bool](p, `(document.querySelector('.session-pane').scrollTop = 700, true)`)
 		shot("further")
-		p.Click(".talks", "conv_001")
+		p.Click(".convs", "conv_001")
 		p.WaitText(".dialogue", "reports")
 		p.Click(".output-file", "Show")
 		p.WaitText(".output-file-text", "Hello, World")

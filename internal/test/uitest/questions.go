@@ -169,7 +169,7 @@ func HostileAsks(t *testing.T, p *Page, target Target) {
 		}
 	}
 	p.Choose(target.Questions.Agent)
-	p.WaitText(".talked", "<img src=x")
+	p.WaitText(".conv-facts", "<img src=x")
 	clean("the agent")
 	p.Click(".places", "Inbox")
 	p.WaitText(".inbox-ask", "<img src=x")
@@ -198,17 +198,17 @@ func ProgramKnown(t *testing.T, p *Page, target Target) {
 	p.OpenTeam(target.URL)
 	p.Choose(c.Agent)
 	c.Know()
-	p.WaitText(".talked", "reading the tests")
-	p.WaitText(".talked", "opencode 1.18.33")
-	p.WaitText(".talked", "asks before it writes")
+	p.WaitText(".conv-facts", "reading the tests")
+	p.WaitText(".conv-facts", "opencode 1.18.33")
+	p.WaitText(".conv-facts", "asks before it writes")
 	c.Limit()
-	p.WaitText(".talked", "rate limited until")
+	p.WaitText(".conv-facts", "rate limited until")
 	p.Until("the roster shows it too", `document.querySelector('.roster').textContent.includes('rate limited until')`)
-	p.Click(".talked", "Try again now")
-	p.Until("the limit is removed", `!document.querySelector('.talked-limit')`)
+	p.Click(".conv-facts", "Try again now")
+	p.Until("the limit is removed", `!document.querySelector('.conv-limit')`)
 	c.Ask()
-	p.WaitText(".talked", "asks for permission: run")
-	p.Click(".talked", "asks for")
+	p.WaitText(".conv-facts", "asks for permission: run")
+	p.Click(".conv-facts", "asks for")
 	p.WaitText(".inbox-ask", "rm -rf build")
 }
 
@@ -253,7 +253,7 @@ func AsksAccessible(t *testing.T, p *Page, target Target) {
 	c.Ask()
 	p.WaitText(".inbox-ask", "rm -rf build")
 	for range inViews(p) {
-		for place, shown := range map[string]string{"inbox": ".inbox", "usage": ".usage", "agents/" + c.Agent + "/evidence": ".talked"} {
+		for place, shown := range map[string]string{"inbox": ".inbox", "usage": ".usage", "agents/" + c.Agent + "/evidence": ".conv-facts"} {
 			p.Open(target.URL + "#/" + place)
 			p.Until(place+" is shown", `document.querySelector('`+shown+`')?.innerText.length > 60`)
 			p.Until("nothing is wider than the window", Fits(p))

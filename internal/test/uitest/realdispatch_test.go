@@ -133,8 +133,8 @@ func (d *DispatchByHand) Edit(change func(*api.DispatchView)) {
 	editAs(d.Proxy, "/dispatch/"+d.Name, change)
 }
 
-// EditTalk changes every later answer that shows its first conversation.
-func (d *DispatchByHand) EditTalk(change func(*api.DispatchDialogue)) {
+// EditDialogue changes every later answer that shows its first conversation.
+func (d *DispatchByHand) EditDialogue(change func(*api.DispatchDialogue)) {
 	editAs(d.Proxy, "/dispatch/"+d.Name+"/conversations/1", change)
 }
 
@@ -187,6 +187,6 @@ func RealDispatchByHand(t *testing.T) Target {
 			d.Proxy.Refuse("POST", "/dispatch/"+d.Name+"/input", reason)
 			return reason
 		},
-		Edit: d.Edit, EditTalk: d.EditTalk,
+		Edit: d.Edit, EditDialogue: d.EditDialogue,
 	}}
 }

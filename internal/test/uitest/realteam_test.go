@@ -50,7 +50,7 @@ var askingScript = "steps:\n  - say: I ask.\n" + strings.Repeat(`  - run: until 
 // agents of the channel say what the test writes; otherwise they answer by themselves.
 func RealTarget(t *testing.T, story string) Target {
 	t.Helper()
-	steered := story == "hostile talk" || story == "a channel cut and restored"
+	steered := story == "hostile messages" || story == "a channel cut and restored"
 	files := RunFiles()
 	files["workflows/broken.yaml"], files["workflows/hold"] = brokenYAML, ""
 	files["fairlead.yaml"] = fmt.Sprintf(`version: 1

@@ -72,9 +72,9 @@ func Scenarios() []Scenario {
 		{"timed out", TimedOut},
 		{"skipped", SkippedByHand},
 		{"unheard", Unheard},
-		{"a circle by hand", CircleByHand},
+		{"a rotation by hand", RotationByHand},
 		{"waited", Waited},
-		{"hostile talk", HostileTalk},
+		{"hostile messages", HostileMessages},
 		{"a channel by keyboard", ChannelByKeyboard},
 		{"a channel cut and restored", ChannelCutAndRestored},
 		{"channels accessible", ChannelsAccessible},
@@ -462,14 +462,14 @@ func Found(t *testing.T, p *Page, target Target) {
 	p.WaitText(".tape", "first line of many")
 	p.Until("the address names no line", `!/\d+$/.test(location.hash)`)
 	if target.ChannelStory != nil {
-		p.talks(target)
+		p.openChannel(target)
 		p.say("where did we talk about barnacles?", "queue")
 		p.WaitText(".say-human", "barnacles")
 		p.Press(kb.Escape)
 		palette{p}.finds("barnacle", "barnacles")
 		palette{p}.walks("barnacles")
 		p.Until("the address names the entry", fmt.Sprintf(`/^#\/channels\/%s\/\d+$/.test(location.hash)`, target.ChannelStory.Name))
-		p.Until("the entry is marked", `document.querySelector('.talk .spot')?.innerText.includes('barnacles')`)
+		p.Until("the entry is marked", `document.querySelector('.entries .spot')?.innerText.includes('barnacles')`)
 	}
 	palette{p}.finds("opened running", "opened")
 	palette{p}.walks("opened → running")

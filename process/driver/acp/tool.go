@@ -289,7 +289,7 @@ func (c toolCall) eventArguments(tool, dir string, titled bool) (args json.RawMe
 			cut = append(cut, "command")
 		}
 	}
-	if tool == "Bash" && c.elsewhere(dir) && !slices.Contains(cut, "command") {
+	if tool == "Bash" && c.inOtherFolder(dir) && !slices.Contains(cut, "command") {
 		cut = append(cut, "command")
 	}
 	if !c.named(tool) {
@@ -390,9 +390,9 @@ func (c toolCall) absolute(tool, dir string) []string {
 	return all
 }
 
-// elsewhere reports whether a command runs in a folder other than the session's. Its words mean
+// inOtherFolder reports whether a command runs in a folder other than the session's. Its words mean
 // something else there, so policies must not judge it by them.
-func (c toolCall) elsewhere(dir string) bool {
+func (c toolCall) inOtherFolder(dir string) bool {
 	for _, name := range []string{"cwd", "workdir", "directory", "dir", "working_directory"} {
 		at := c.input.text(name)
 		if at == "" {

@@ -259,8 +259,8 @@ func TestToolWords(t *testing.T) {
 	}
 }
 
-// TestElsewhere checks that a command in another folder is not judged by its arguments.
-func TestElsewhere(t *testing.T) {
+// TestCommandInOtherFolder checks that a command in another folder is not judged by its arguments.
+func TestCommandInOtherFolder(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"command":"rm x","cwd":"/work/repo"}`:   "[]",
 		`{"command":"rm x","cwd":"/work/repo/."}`: "[]",

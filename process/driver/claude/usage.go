@@ -217,7 +217,7 @@ func verdict(r result, subtype string, seen limits, errs bool, now time.Time) (d
 	case r.TerminalReason == "prompt_too_long" || contextWords.MatchString(text):
 		stop.Reason = session.ReasonContextExhausted
 	case r.StartupFailure == heldByBackground:
-		stop.Reason = session.ReasonHeldElsewhere
+		stop.Reason = session.ReasonProcessConflict
 	case resumeWords.MatchString(text):
 		stop.Reason = session.ReasonNotResumed
 	case trouble == driver.ProviderAuthentication || driver.KeyRefused(0, text):

@@ -112,7 +112,7 @@ func readsPrompts(a driver.Agent, kind driver.Kind) bool {
 	if err != nil {
 		return false
 	}
-	if steps := p.talk(kind); len(steps) > 0 {
+	if steps := p.prompted(kind); len(steps) > 0 {
 		return expects(steps) > 1
 	}
 	return !slices.ContainsFunc(p.Sessions, func(s Session) bool { return expects(s.Steps) < 2 })

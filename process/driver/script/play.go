@@ -126,7 +126,7 @@ func (p *player) choose() []Step {
 	case p.part.Kind == driver.Cleanup:
 		return p.program.Cleanup
 	}
-	if steps := p.program.talk(p.part.Kind); len(steps) > 0 {
+	if steps := p.program.prompted(p.part.Kind); len(steps) > 0 {
 		return steps
 	}
 	return p.program.Sessions[(p.n-1)%len(p.program.Sessions)].Steps

@@ -85,9 +85,9 @@ func Load(path string) (*Program, error) {
 	return program, err
 }
 
-// talk returns the steps for a kind of session that takes prompts; empty: it has no steps of its
+// prompted returns the steps for a kind of session that takes prompts; empty: it has no steps of its
 // own.
-func (p *Program) talk(kind driver.Kind) []Step {
+func (p *Program) prompted(kind driver.Kind) []Step {
 	switch {
 	case kind == driver.Lead && len(p.Lead) > 0:
 		return p.Lead

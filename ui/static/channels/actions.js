@@ -4,7 +4,7 @@ import * as api from '../shell/api.js';
 import { putChannel, refreshChannels } from './state.js';
 import { batch } from '../shell/lib.js';
 import { order as orderAt } from '../shell/orders.js';
-import { loadNewEntries, newest, talk } from './entries.js';
+import { loadNewEntries, newest, reading } from './entries.js';
 import { plain } from '../shell/text.js';
 
 /** @param {string} key @param {string} words @param {() => Promise<unknown>} ask */
@@ -30,6 +30,6 @@ export const able = (agent, verb) => order(`member ${agent}`, `${plain(agent, 60
 export async function say(channel, text, mode) {
   const done = await order('say', 'sent', () => api.say(channel, text, mode));
   if (!done) return false;
-  batch(() => { if (talk.peek().newer) newest(channel); else loadNewEntries(true); });
+  batch(() => { if (reading.peek().newer) newest(channel); else loadNewEntries(true); });
   return true;
 }

@@ -21,7 +21,8 @@ const WINDOW_CHARS_MAX = 4_000_000;
 const SETTLE_MAX = 500;
 
 export const entries = signal(/** @type {Entry[]} */ ([]));
-export const talk = signal({ channel: '', known: false, older: false, newer: false, busy: '', wrong: '' });
+/** How much of the channel the page has. */
+export const reading = signal({ channel: '', known: false, older: false, newer: false, busy: '', wrong: '' });
 
 /** Called before the window changes, so that the view can keep the reader's place. @type {{before: () => void}} */
 export const reader = { before: () => {} };
@@ -30,8 +31,8 @@ export const following = { now: true };
 
 let life = 0; // increases with each opened channel: late answers are dropped
 
-/** @param {Partial<typeof talk.value>} part */
-const set = (part) => { talk.value = { ...talk.peek(), ...part }; };
+/** @param {Partial<typeof reading.value>} part */
+const set = (part) => { reading.value = { ...reading.peek(), ...part }; };
 
 /** @param {Entry} e */
 export const keyOf = (e) => `${e.seq}/${e.kind}/${e.n ?? e.agent ?? ''}`;
@@ -53,7 +54,7 @@ function fit(list, keep) {
 
 /** @param {string} busy @param {(channel: string, mine: () => boolean) => Promise<void>} ask */
 async function asking(busy, ask) {
-  const { channel, busy: already } = talk.peek();
+  const { channel, busy: already } = reading.peek();
   if (!channel || already) return;
   const at = life;
   const mine = () => at === life;
@@ -81,8 +82,8 @@ async function fromTheEnd(channel, mine) {
 export function newest(channel) {
   life++;
   batch(() => {
-    if (talk.peek().channel !== channel || !channel) entries.value = [];
-    talk.value = { channel, known: talk.peek().channel === channel && talk.peek().known, older: false, newer: false, busy: '', wrong: '' };
+    if (reading.peek().channel !== channel || !channel) entries.value = [];
+    reading.value = { channel, known: reading.peek().channel === channel && reading.peek().known, older: false, newer: false, busy: '', wrong: '' };
   });
   if (channel) void asking('newest', fromTheEnd);
 }
@@ -91,7 +92,7 @@ export function newest(channel) {
 export function around(channel, seq) {
   newest('');
   life++;
-  talk.value = { channel, known: false, older: false, newer: false, busy: '', wrong: '' };
+  reading.value = { channel, known: false, older: false, newer: false, busy: '', wrong: '' };
   void asking('newest', async (name, mine) => {
     const page = await api.entries(name, { after: seq - 1, limit: PAGE });
     if (!mine()) return;
@@ -104,14 +105,14 @@ export function around(channel, seq) {
 
 export const older = () => asking('older', async (channel, mine) => {
   const list = entries.peek();
-  if (!talk.peek().older || list.length === 0) return;
+  if (!reading.peek().older || list.length === 0) return;
   const page = await api.entries(channel, { before: list[0].seq, limit: PAGE });
   if (!mine()) return;
   reader.before();
   batch(() => {
     const all = join(page.entries ?? [], entries.peek());
     entries.value = fit(all, 'first');
-    set({ older: page.more && (page.entries ?? []).length > 0, newer: talk.peek().newer || entries.peek().length < all.length });
+    set({ older: page.more && (page.entries ?? []).length > 0, newer: reading.peek().newer || entries.peek().length < all.length });
   });
 });
 
@@ -119,7 +120,7 @@ export const newer = () => asking('newer', async (channel, mine) => {
   const list = entries.peek();
   const page = await api.entries(channel, { ...(list.length > 0 && { after: list[list.length - 1].seq }), limit: PAGE });
   if (!mine()) return;
-  const reached = !talk.peek().newer; // the window was at the newest entry
+  const reached = !reading.peek().newer; // the window was at the newest entry
   if (page.more && reached && following.now) { await fromTheEnd(channel, mine); return; }
   reader.before();
   batch(() => {
@@ -127,13 +128,13 @@ export const newer = () => asking('newer', async (channel, mine) => {
     // A reader who scrolled back keeps the window; new entries are loaded when the reader reaches them.
     const stay = reached && !following.now;
     const kept = fit(all, stay ? 'first' : 'last'), full = stay && kept.length < all.length;
-    set({ known: true, newer: page.more || full, older: talk.peek().older || (!stay && kept.length < all.length) });
+    set({ known: true, newer: page.more || full, older: reading.peek().older || (!stay && kept.length < all.length) });
     entries.value = kept;
   });
 });
 
 const more = new Refetch(async () => {
-  const t = talk.peek();
+  const t = reading.peek();
   if (t.busy) { more.wanted = true; return; } // after the current request
   if (!t.known) { await asking('newest', fromTheEnd); return; }
   if (!t.newer) await newer();

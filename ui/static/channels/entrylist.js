@@ -5,7 +5,7 @@ import { haveRead } from './state.js';
 import { moment, shortClock } from '../shell/format.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useSignal } from '../shell/lib.js';
 import { now } from '../shell/connection.js';
-import { entries, following, keyOf, newer, newest, older, reader, talk } from './entries.js';
+import { entries, following, keyOf, newer, newest, older, reader, reading } from './entries.js';
 import { blocksOf, initials, MODES, piecesOf, STATES, turnLine } from './words.js';
 import { plain } from '../shell/text.js';
 import { Jump, useFollow } from '../shell/follow.js';
@@ -107,14 +107,14 @@ class Sheet {
 }
 
 /** @param {{c: Channel}} props */
-export function Talk({ c }) {
+export function Entries({ c }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const sheet = useMemo(() => new Sheet(), []);
   const anchor = useRef(/** @type {{key: string, top: number} | null} */ (null));
   const drawnTo = useRef(0);
   const shownSpot = useRef(''); // the entry that a link led to, once it was shown
   const follow = useFollow(box, (now) => { following.now = now; });
-  const list = entries.value, t = talk.value;
+  const list = entries.value, t = reading.value;
   const blocks = useMemo(() => blocksOf(list), [list]);
   const lastSeq = list.length ? list[list.length - 1].seq : 0;
   const atNewest = follow.following.value && !t.newer;
@@ -167,18 +167,18 @@ export function Talk({ c }) {
     const el = box.current;
     if (!el) return;
     // Following makes sense only if the window reaches the newest entry.
-    if (!talk.peek().newer) follow.onScroll();
-    if (el.scrollTop < NEAR_PX && talk.peek().older) void older();
-    if (el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_PX && talk.peek().newer) void newer();
+    if (!reading.peek().newer) follow.onScroll();
+    if (el.scrollTop < NEAR_PX && reading.peek().older) void older();
+    if (el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_PX && reading.peek().newer) void newer();
   };
-  const jump = () => { follow.jump(); following.now = true; if (talk.peek().newer) newest(c.name); };
+  const jump = () => { follow.jump(); following.now = true; if (reading.peek().newer) newest(c.name); };
   const working = (c.agents ?? []).filter((m) => m.working);
-  return html`<div class="talk-frame">
-    <div class="talk" ref=${box} onScroll=${onScroll} tabIndex=${0} role="region" aria-label="Messages in ${plain(c.name, 80)}">
-      ${t.older ? html`<p class="tape-note talk-edge">${t.busy === 'older' ? 'Loading earlier messages\u2026' : html`<button type="button" class="link" onClick=${() => void older()}>Earlier messages</button>`}</p>`
-        : t.known && list.length > 0 && html`<p class="tape-note talk-edge">Here #${plain(c.name, 80)} begins.</p>`}
-      ${t.known && list.length === 0 && html`<div class="empty talk-empty"><h3>No messages yet</h3><p>${(c.agents ?? []).length > 0 ? 'The agent with the first turn gets your message.' : 'Your message waits for the first agent of the channel.'}</p></div>`}
-      ${!t.known && html`<p class="tape-note talk-edge">${t.wrong ? plain(t.wrong, 300) : 'Loading messages\u2026'}</p>`}
+  return html`<div class="entries-frame">
+    <div class="entries" ref=${box} onScroll=${onScroll} tabIndex=${0} role="region" aria-label="Messages in ${plain(c.name, 80)}">
+      ${t.older ? html`<p class="tape-note entries-edge">${t.busy === 'older' ? 'Loading earlier messages\u2026' : html`<button type="button" class="link" onClick=${() => void older()}>Earlier messages</button>`}</p>`
+        : t.known && list.length > 0 && html`<p class="tape-note entries-edge">Here #${plain(c.name, 80)} begins.</p>`}
+      ${t.known && list.length === 0 && html`<div class="empty entries-empty"><h3>No messages yet</h3><p>${(c.agents ?? []).length > 0 ? 'The agent with the first turn gets your message.' : 'Your message waits for the first agent of the channel.'}</p></div>`}
+      ${!t.known && html`<p class="tape-note entries-edge">${t.wrong ? plain(t.wrong, 300) : 'Loading messages\u2026'}</p>`}
       <div class="sheet">${sheet.draw(blocks)}</div>
       ${atNewest && working.length > 0 && html`<p class="working"><span class="working-dots" aria-hidden="true"><i></i><i></i><i></i></span><span>${working.slice(0, 3).map((m) => plain(m.name, 40)).join(', ')}${working.length > 3 ? ` and ${working.length - 3} more` : ''} ${working.length === 1 ? 'is' : 'are'} answering</span></p>`}
     </div>

@@ -13,7 +13,7 @@ import { Countdown } from './list.js';
 import { Composer } from './composer.js';
 import { Icon } from '../shell/icons.js';
 import { Mark } from '../runs/list.js';
-import { Talk } from './entrylist.js';
+import { Entries } from './entrylist.js';
 
 /** @typedef {import('../shell/api.js').Channel} Channel */
 
@@ -44,7 +44,7 @@ function Head({ c }) {
   </header>`;
 }
 
-const SIDES = /** @type {const} */ ([['talk', 'Messages'], ['circle', 'Rotation']]);
+const SIDES = /** @type {const} */ ([['messages', 'Messages'], ['rotation', 'Rotation']]);
 
 export function ChannelPane() {
   const name = channelName.value;
@@ -60,11 +60,11 @@ export function ChannelPane() {
 /** @param {{c: Channel}} props */
 function Pane({ c }) {
   useEffect(() => { faults.value = {}; }, []); // faults of other channels do not belong here
-  const side = useSignal(/** @type {'talk' | 'circle'} */ ('talk'));
+  const side = useSignal(/** @type {'messages' | 'rotation'} */ ('messages'));
   return html`<section class="channel-pane" aria-labelledby="channel-title" data-side=${side.value}>
     <${Head} c=${c} />
     <span class="seg sides" role="group" aria-label="Side">${SIDES.map(([key, label]) => html`<button type="button" key=${key} aria-pressed=${side.value === key ? 'true' : 'false'} onClick=${() => { side.value = key; }}>${label}</button>`)}</span>
-    <div class="talk-side"><${Talk} c=${c} /><${Composer} c=${c} /></div>
+    <div class="messages-side"><${Entries} c=${c} /><${Composer} c=${c} /></div>
     <${Rotation} c=${c} />
   </section>`;
 }

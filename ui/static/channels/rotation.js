@@ -93,11 +93,11 @@ export function Rotation({ c }) {
   const { holder, queue, others } = rotationOf(c);
   const row = (/** @type {Member} */ m, /** @type {string} */ at, /** @type {boolean} */ isNext, /** @type {number} */ i) => html`<${MemberRow} key=${m.name} c=${c} m=${m} at=${at} isNext=${isNext} id="member-${at ? 'in' : 'out'}-${i}"
     open=${open.value === m.name} toggle=${() => { open.value = open.value === m.name ? '' : m.name; }} />`;
-  return html`<aside class="circle-side" aria-label="The rotation">
+  return html`<aside class="rotation-side" aria-label="The rotation">
     <${Ring} c=${c} />
     ${(holder || queue.length > 0) && html`<ol class="members" aria-label="The turn passes in this order">${holder && row(holder, '0', false, 0)}${queue.map((m, i) => row(m, String(i + 1), i === 0, i + 1))}</ol>`}
     ${others.length > 0 && html`<h3>Not in the queue</h3><ul class="members">${others.map((m, i) => row(m, '', false, i))}</ul>`}
-    ${(c.agents ?? []).length === 0 && html`<p class="soft circle-none">The rotation has no agent yet.</p>`}
+    ${(c.agents ?? []).length === 0 && html`<p class="soft rotation-none">The rotation has no agent yet.</p>`}
     <${Assign} c=${c} />
   </aside>`;
 }

@@ -80,8 +80,8 @@ export function Transcript({ speaker, session }) {
       <input id="said-search" type="search" placeholder="Search" autocomplete="off" spellcheck=${false} maxlength=${SEARCH_MAX} value=${words.value} onInput=${(/** @type {any} */ e) => { words.value = e.target.value; }} /></label>
       ${session && html`<button type="button" class="chip" aria-pressed=${only.value ? 'true' : 'false'} onClick=${() => { only.value = !only.value; }}>Last session only</button>`}</div>
     <div class="said-frame"><div class="said-box" ref=${box} onScroll=${follow.onScroll} tabIndex=${0} role="region" aria-label="Messages of ${plain(speaker, 64)}">
-      ${h.older ? html`<p class="tape-note talk-edge">${h.busy ? 'Searching earlier messages\u2026' : html`<button type="button" class="link" onClick=${olderSaid}>Earlier messages</button>`}</p>`
-        : h.known && list.length > 0 && html`<p class="tape-note talk-edge">No earlier messages${text.value ? ' with these words' : ''}.</p>`}
+      ${h.older ? html`<p class="tape-note entries-edge">${h.busy ? 'Searching earlier messages\u2026' : html`<button type="button" class="link" onClick=${olderSaid}>Earlier messages</button>`}</p>`
+        : h.known && list.length > 0 && html`<p class="tape-note entries-edge">No earlier messages${text.value ? ' with these words' : ''}.</p>`}
       ${h.known && list.length === 0 && !h.older && html`<p class="quiet-note">${text.value ? 'No message of this member has these words.' : 'No messages yet.'}</p>`}
       ${!h.known && html`<p class="quiet-note">${h.wrong ? plain(h.wrong, 300) : 'Loading messages\u2026'}</p>`}
       ${list.map((m, i) => html`<${Message} key=${`${m.seq}/${i - list.findIndex((x) => x.seq === m.seq)}`} m=${m} day=${between(list, i)} />`)}

@@ -3,7 +3,7 @@
 import * as api from '../shell/api.js';
 import { moment, plural, size } from '../shell/format.js';
 import { html, useEffect, useMemo, useSignal } from '../shell/lib.js';
-import { refreshTalk, shownTalk, talkWrong } from './state.js';
+import { refreshConversation, shownConversation, conversationWrong } from './state.js';
 import { sectionsOf } from './words.js';
 import { live, now } from '../shell/connection.js';
 import { revealLines } from '../channels/words.js';
@@ -19,9 +19,9 @@ const SECTIONS_FIRST = 120;
 /** A dialogue can grow without a change in the journal, so the page requests it at this interval. */
 const LOOK_AGAIN_MS = 4000;
 
-/** @typedef {import('../shell/api.js').DispatchDialogue} Talk */
+/** @typedef {import('../shell/api.js').DispatchDialogue} DispatchDialogue */
 
-/** @param {{session: string, t: Talk, file: {name: string, bytes: number, changed_at: string}}} props */
+/** @param {{session: string, t: DispatchDialogue, file: {name: string, bytes: number, changed_at: string}}} props */
 function Output({ session, t, file: f }) {
   const text = useSignal(/** @type {string | null} */ (null));
   const wrong = useSignal('');
@@ -55,19 +55,19 @@ function Dialogue({ text }) {
 
 /** @param {{v: import('../shell/api.js').DispatchView, n: number}} props */
 export function Conversation({ v, n }) {
-  const t = shownTalk.value, session = v.session.name;
+  const t = shownConversation.value, session = v.session.name;
   const open = t?.open === true;
   useEffect(() => {
     if (!open) return undefined;
-    const timer = setInterval(() => { if (live.peek() && !document.hidden) refreshTalk(); }, LOOK_AGAIN_MS);
+    const timer = setInterval(() => { if (live.peek() && !document.hidden) refreshConversation(); }, LOOK_AGAIN_MS);
     return () => clearInterval(timer);
   }, [open]);
   const back = html`<button type="button" class="link conv-back" onClick=${() => showDispatch(session)}><${Icon} name="back" />The whole dispatch</button>`;
-  if (!t || t.n !== n) return html`<div class="conv">${back}<p class="quiet-note">${talkWrong.value ? plain(talkWrong.value, 400) : 'Loading messages\u2026'}</p></div>`;
+  if (!t || t.n !== n) return html`<div class="conv">${back}<p class="quiet-note">${conversationWrong.value ? plain(conversationWrong.value, 400) : 'Loading messages\u2026'}</p></div>`;
   const outputs = t.outputs ?? [], elsewhere = (t.files ?? []).filter((f) => !f.output);
   return html`<article class="conv" aria-labelledby="conv-title">${back}
     <header class="conv-head"><h3 id="conv-title">${plain(t.id, 20)}</h3>${open && html`<span class="tag">open</span>`}${t.began && html`<time class="num soft" datetime=${t.began}>${moment(Date.parse(t.began), now.value)}</time>`}
-      ${(t.agents ?? []).map((a) => html`<span key=${a} class="talk-agent"><bdi>${plain(a, 80)}</bdi></span>`)}</header>
+      ${(t.agents ?? []).map((a) => html`<span key=${a} class="conv-agent"><bdi>${plain(a, 80)}</bdi></span>`)}</header>
     <p class="conv-summary">${plain(t.summary, 600)}</p>
     ${(t.notes ?? []).map((w, i) => html`<p key=${i} class="worry-box"><${Icon} name="look" /><span>${plain(w, 400)}</span></p>`)}
     <section class="card" aria-labelledby="outputs-title"><h4 id="outputs-title">Outputs</h4>

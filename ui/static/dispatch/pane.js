@@ -21,7 +21,7 @@ import { InputForm } from './input.js';
 /** @typedef {import('../shell/api.js').DispatchView} View */
 
 /** Lines of the history, and conversations, shown at first. */
-const LINES_FIRST = 12, TALKS_FIRST = 30;
+const LINES_FIRST = 12, CONVERSATIONS_FIRST = 30;
 const FILES_SHOWN_MAX = 6;
 
 /** Ends the session. It asks for confirmation, because permissions are not enforced afterwards. @param {{name: string}} props */
@@ -87,17 +87,17 @@ function May({ v }) {
 
 /** @param {{v: View}} props */
 function Conversations({ v }) {
-  const more = useSignal(TALKS_FIRST);
+  const more = useSignal(CONVERSATIONS_FIRST);
   const list = v.conversations ?? [];
-  return html`<section class="card talks-card" aria-labelledby="talks-title"><h3 id="talks-title">Conversations</h3>
-    ${list.length === 0 ? html`<p class="soft">None yet. Each input starts one.</p>` : html`<ol class="talks">${list.slice(0, more.value).map((c) => {
+  return html`<section class="card convs-card" aria-labelledby="convs-title"><h3 id="convs-title">Conversations</h3>
+    ${list.length === 0 ? html`<p class="soft">None yet. Each input starts one.</p>` : html`<ol class="convs">${list.slice(0, more.value).map((c) => {
       const files = c.files ?? [];
-      return html`<li key=${c.n} class="talk-row ${c.open ? 'talk-row-open' : ''}"><span class="talk-row-head"><button type="button" class="link talk-name" onClick=${() => showDispatch(v.session.name, c.n)}>${plain(c.id, 20)}</button>${c.open && html`<span class="tag">open</span>`}<${When} at=${c.began} /></span>
-        <span class="talk-row-words">${plain(c.summary, 300) || '\u2013'}</span>
-        ${((c.agents ?? []).length > 0 || files.length > 0) && html`<span class="talk-row-more soft">${(c.agents ?? []).slice(0, 12).map((a) => html`<span key=${a} class="talk-agent"><bdi>${plain(a, 60)}</bdi></span>`)}
+      return html`<li key=${c.n} class="conv-row ${c.open ? 'conv-row-open' : ''}"><span class="conv-row-head"><button type="button" class="link conv-name" onClick=${() => showDispatch(v.session.name, c.n)}>${plain(c.id, 20)}</button>${c.open && html`<span class="tag">open</span>`}<${When} at=${c.began} /></span>
+        <span class="conv-row-words">${plain(c.summary, 300) || '\u2013'}</span>
+        ${((c.agents ?? []).length > 0 || files.length > 0) && html`<span class="conv-row-more soft">${(c.agents ?? []).slice(0, 12).map((a) => html`<span key=${a} class="conv-agent"><bdi>${plain(a, 60)}</bdi></span>`)}
           ${files.slice(0, FILES_SHOWN_MAX).map((f) => html`<code key=${f.path}>${plain(f.output || f.path, 160)}</code>`)}${files.length + c.more_files > FILES_SHOWN_MAX && html`<span>and ${files.length + c.more_files - FILES_SHOWN_MAX} more files</span>`}</span>`}</li>`;
     })}</ol>`}
-    ${list.length > more.value && html`<button type="button" class="link" onClick=${() => { more.value += TALKS_FIRST; }}>Show older conversations</button>`}</section>`;
+    ${list.length > more.value && html`<button type="button" class="link" onClick=${() => { more.value += CONVERSATIONS_FIRST; }}>Show older conversations</button>`}</section>`;
 }
 
 /** @param {{v: View}} props */

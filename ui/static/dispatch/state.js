@@ -11,18 +11,18 @@ import { conversationN, sessionName } from '../shell/router.js';
 
 /** @typedef {import('../shell/api.js').DispatchRow} Row */
 /** @typedef {import('../shell/api.js').DispatchView} View */
-/** @typedef {import('../shell/api.js').DispatchDialogue} Talk */
+/** @typedef {import('../shell/api.js').DispatchDialogue} DispatchDialogue */
 
 export const sessions = signal(/** @type {Row[]} */ ([])); // open ones first, then the newest
 export const dispatchesKnown = signal(false);
 export const listWrong = signal('');
 export const shownSession = signal(/** @type {View | null} */ (null));
 export const sessionWrong = signal('');
-export const shownTalk = signal(/** @type {Talk | null} */ (null));
-export const talkWrong = signal('');
+export const shownConversation = signal(/** @type {DispatchDialogue | null} */ (null));
+export const conversationWrong = signal('');
 
 /** Sessions with an open conversation. */
-export const talking = computed(() => sessions.value.filter((s) => isOpen(s) && s.conversation !== '').length);
+export const conversing = computed(() => sessions.value.filter((s) => isOpen(s) && s.conversation !== '').length);
 
 /** @param {unknown} err */
 const words = (err) => (err instanceof Error ? err.message : String(err));
@@ -48,15 +48,15 @@ const one = new Refetch(async () => {
   }
 });
 
-const talk = new Refetch(async () => {
+const dialogue = new Refetch(async () => {
   const at = sessionName.peek(), n = conversationN.peek();
   if (!at || !n) return;
   const mine = () => sessionName.peek() === at && conversationN.peek() === n;
   try {
     const told = await api.conversation(at, n);
-    if (mine()) batch(() => { shownTalk.value = told; talkWrong.value = ''; });
+    if (mine()) batch(() => { shownConversation.value = told; conversationWrong.value = ''; });
   } catch (err) {
-    if (mine()) talkWrong.value = words(err);
+    if (mine()) conversationWrong.value = words(err);
   }
 });
 
@@ -69,22 +69,22 @@ export function applyDispatch(view) {
 export function refreshDispatch(soon = false) {
   list.want(soon);
   one.want(soon);
-  talk.want(soon);
+  dialogue.want(soon);
 }
 
 /** Requests the dialogue again: its text is not in the journal. */
-export const refreshTalk = () => talk.want();
+export const refreshConversation = () => dialogue.want();
 
 /** Another session or another conversation was opened. */
 export function openDispatch() {
   batch(() => {
-    if (shownSession.peek()?.session.name !== sessionName.peek()) { shownSession.value = null; shownTalk.value = null; }
-    if (shownTalk.peek()?.n !== conversationN.peek()) shownTalk.value = null;
-    sessionWrong.value = talkWrong.value = '';
+    if (shownSession.peek()?.session.name !== sessionName.peek()) { shownSession.value = null; shownConversation.value = null; }
+    if (shownConversation.peek()?.n !== conversationN.peek()) shownConversation.value = null;
+    sessionWrong.value = conversationWrong.value = '';
   });
   if (!dispatchesKnown.peek()) list.want(true);
   one.want(true);
-  talk.want(true);
+  dialogue.want(true);
 }
 
 export function forgetDispatch() {
@@ -92,7 +92,7 @@ export function forgetDispatch() {
     sessions.value = [];
     dispatchesKnown.value = false;
     shownSession.value = null;
-    shownTalk.value = null;
+    shownConversation.value = null;
   });
 }
 

@@ -194,6 +194,7 @@ export const CHANGE_WORDS = {
   "session": {
     "adopted": "{s} outlived the daemon and goes on",
     "claimed": "another request waits for the slot",
+    "contacted": "{s} reached hosts of the network, or was refused",
     "end_asked": "{s} was asked to end",
     "ended": "{s} ended",
     "lost": "{s} was lost with the machine",

@@ -6,7 +6,7 @@ import { awake } from '../crew/state.js';
 import { all as hosts, toLookAt } from '../hosts/state.js';
 import { needs } from '../inbox/state.js';
 import { runs } from '../runs/state.js';
-import { talking } from '../dispatch/state.js';
+import { conversing } from '../dispatch/state.js';
 import { needYou } from '../tasks/state.js';
 import { Icon } from './icons.js';
 import { go, place } from './router.js';
@@ -29,7 +29,7 @@ export const places = computed(() => ALL.filter(([to]) => to !== 'hosts' || host
 const COUNTS = {
   now: [() => needs.value.length, 'waiting for you'], tasks: [() => needYou.value, 'waiting for you'], crew: [() => awake.value, 'awake'],
   runs: [() => runs.value.filter((r) => r.status === 'running' || r.status === 'waiting').length, 'running'],
-  channels: [() => underWay.value, 'with a turn in progress'], dispatch: [() => talking.value, 'with an open conversation'], hosts: [() => toLookAt.value, 'to look at'],
+  channels: [() => underWay.value, 'with a turn in progress'], dispatch: [() => conversing.value, 'with an open conversation'], hosts: [() => toLookAt.value, 'to look at'],
 };
 
 export function Places() {

@@ -15,7 +15,7 @@ import { dropTask, keyOf } from './actions.js';
 import { Fault } from '../shell/orderbutton.js';
 import { TaskAnswer } from './answer.js';
 import { Changes } from './changes.js';
-import { Talk } from './talk.js';
+import { Conversation } from './conversation.js';
 import { changes, readChanges, version } from './state.js';
 import { taskLook } from './words.js';
 
@@ -32,22 +32,22 @@ function Head({ run }) {
   </header>`;
 }
 
-const SIDES = /** @type {const} */ ([['changes', 'Changes'], ['talk', 'Conversation']]);
+const SIDES = /** @type {const} */ ([['changes', 'Changes'], ['conversation', 'Conversation']]);
 
 export function TaskPage() {
   const id = runID.value;
   const run = shown.value;
   const known = run?.run_id === id ? run : null;
-  const side = useSignal(/** @type {'changes' | 'talk'} */ ('changes'));
+  const side = useSignal(/** @type {'changes' | 'conversation'} */ ('changes'));
   // On a phone one part is shown at a time, each where it was left.
   const page = useRef(/** @type {Element | null} */ (null)), places = useRef(/** @type {Record<string, number>} */ ({}));
-  const turn = (/** @type {'changes' | 'talk'} */ to) => {
+  const turn = (/** @type {'changes' | 'conversation'} */ to) => {
     if (page.current) places.current[side.value] = page.current.scrollTop;
     side.value = to;
   };
   useLayoutEffect(() => { if (page.current) page.current.scrollTop = places.current[side.value] ?? 0; }, [side.value]);
   useEffect(() => { if (known?.task) void readChanges(id); }, [id, version.value]);
-  useEffect(() => { if (spot.value.startsWith('request-')) side.value = 'talk'; }, [spot.value]);
+  useEffect(() => { if (spot.value.startsWith('request-')) side.value = 'conversation'; }, [spot.value]);
   useEffect(() => { if (spot.value) document.getElementById(`spot-${spot.value}`)?.scrollIntoView({ block: 'center' }); }, [spot.value, changes.value, side.value]);
   if (!known?.task) {
     return html`<section class="task-page" aria-label="Task"><div class="empty">${shownWrong.value || known ? html`<h2>No such task</h2><p>${plain(shownWrong.value || 'This run is not a task.', 400)}</p>` : html`<p>Asking Fairlead for this task\u2026</p>`}
@@ -56,7 +56,7 @@ export function TaskPage() {
   return html`<section class="task-page" aria-labelledby="task-title" key=${id} ref=${page} data-side=${side.value}>
     <${Head} run=${known} />
     <div class="task-sides"><span class="seg" role="group" aria-label="Part">${SIDES.map(([key, label]) => html`<button type="button" key=${key} aria-pressed=${side.value === key ? 'true' : 'false'} onClick=${() => { if (side.value !== key) turn(key); }}>${label}</button>`)}</span></div>
-    <div class="task-body"><${Talk} run=${known} />
+    <div class="task-body"><${Conversation} run=${known} />
       <div class="task-right"><div class="task-changes" tabIndex=${0} role="region" aria-label="Changes"><${Changes} task=${id} /></div><${TaskAnswer} key=${id} run=${known} /></div></div>
   </section>`;
 }

@@ -574,11 +574,18 @@ func (l *lead) ordered(o *order, reply func(stored bool, err error)) {
 	})
 }
 
+// grantGone is how long after a grant, by its own clock, the leader knows that no process begins by it: the host's GrantFor is
+// over, even if both clocks are as wrong as host.RateMax allows. Otherwise the second line does not compile.
+const (
+	grantGone = host.BootTime(7 * time.Second)
+	_         = uint64(grantGone*(100-host.RateMax) - host.GrantFor*(100+host.RateMax))
+)
+
 // releasePauses answers the pauses of agents for which no process can begin any more.
 func (l *lead) releasePauses() {
 	for _, agent := range slices.Sorted(maps.Keys(l.pauses)) {
 		if s := l.team.Agents[agent].Session; s != nil && s.Phase == session.Open {
-			if granted, given := l.grants[s.ID]; given && l.p.now()-granted < host.GrantGone {
+			if granted, given := l.grants[s.ID]; given && l.p.now()-granted < grantGone {
 				continue
 			}
 		}

@@ -278,7 +278,7 @@ func TestPauseWaitsForGrants(t *testing.T) {
 	began := s.now
 	o := s.order(agent, control.WordPause, l.p)
 	s.pass(20 * time.Second)
-	if took := o.overAt - began; !o.stored || took < time.Duration(host.GrantFor) || took > 2*time.Duration(host.GrantGone) {
+	if took := o.overAt - began; !o.stored || took < time.Duration(host.GrantFor) || took > 2*time.Duration(grantGone) {
 		t.Errorf("stored %v after %v", o.stored, took)
 	}
 	s.end()

@@ -1,0 +1,106 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
+)
+
+const (
+	idleMax     = 10 * time.Second // without a session and a daemon: a daemon that restarts is back by then
+	logBytesMax = 256 << 10        // of one process; a line is written where something is wrong, and for each session
+)
+
+// Intercept runs the proxy, and does not return, if this process was started as one.
+func Intercept() {
+	if len(os.Args) == 3 && os.Args[1] == wire.Word {
+		os.Exit(Main(os.Args[2]))
+	}
+}
+
+// A proxy needs little of this program: this runs before the packages that import this one are initialized, and before most of the others.
+func init() { Intercept() } //nolint:gochecknoinits // main is too late, as for the shim
+
+// Main runs the proxy of a folder until no session needs it. The result is the exit code.
+func Main(folder string) int {
+	log := &boundedLog{to: os.Stderr, left: logBytesMax}
+	if err := run(folder, log); err != nil {
+		log.print("%v", err)
+		return 1
+	}
+	return 0
+}
+
+func run(folder string, log *boundedLog) error {
+	if err := hasLock(folder); err != nil {
+		return err
+	}
+	hide()
+	path, err := wire.SocketPath(folder)
+	if err != nil {
+		return err
+	}
+	_ = os.Remove(path) // of a proxy that was killed: this one has the lock
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return fmt.Errorf("listen for shims and daemons: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	s := newServer(machine(), log)
+	s.endIdle(idleMax, stop)
+	context.AfterFunc(ctx, func() { l.Close() }) // and its path is removed
+	log.print("proxy %d of %s", os.Getpid(), folder)
+	err = s.serve(l)
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	return err // the kernel closes what is open
+}
+
+// hasLock reports whether the descriptor of the lock is the folder's. The lock ends with this process.
+func hasLock(folder string) error {
+	lock := os.NewFile(wire.LockFD, "lock")
+	inherited, err := lock.Stat()
+	if err == nil {
+		syscall.CloseOnExec(wire.LockFD)
+		var there os.FileInfo
+		if there, err = os.Stat(filepath.Join(folder, "lock")); err == nil && !os.SameFile(inherited, there) {
+			err = errors.New("descriptor 3 is another file")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the proxy is started by Fairlead, not by hand: %w", err)
+	}
+	held = lock
+	return nil
+}
+
+// held keeps the lock's file from being closed by the garbage collector.
+var held *os.File //nolint:gochecknoglobals // as long as the process lives
+
+// boundedLog writes up to its limit, and then discards.
+type boundedLog struct {
+	mu   sync.Mutex
+	to   io.Writer
+	left int
+}
+
+func (l *boundedLog) print(format string, args ...any) {
+	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left -= len(line); l.left > 0 {
+		_, _ = io.WriteString(l.to, line) // there is nowhere else to report it
+	}
+}

@@ -1,0 +1,639 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/core/network"
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
+)
+
+// needNetwork skips a test where a view cannot have a network of its own.
+func needNetwork(t testing.TB) Ability {
+	t.Helper()
+	a := Abilities()
+	if !a.Network {
+		t.Skipf("there is no network of a view here: %v", a.Why)
+	}
+	return a
+}
+
+// networked is a view with a network, in which this test binary runs.
+type networked struct {
+	*exec.Cmd
+	reports *json.Decoder
+	sockets map[wire.Socket]*os.File
+	out     *bufio.Reader
+	in      io.WriteCloser
+}
+
+// startNetworked starts an act of this binary in a view.
+func startNetworked(t *testing.T, v View, act, job string) *networked {
+	t.Helper()
+	v = Abilities().Apply(v)
+	v.Places = append(v.Places, Place{Path: withoutName(os.Args[0]), Access: Read})
+	v.Report = 3
+	argv, err := WrapView(os.Args[0], []string{os.Args[0]}, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, theirs, err := v.OpenReports()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &networked{Cmd: exec.CommandContext(t.Context(), argv[0], argv[1:]...), sockets: map[wire.Socket]*os.File{}}
+	n.SysProcAttr, n.ExtraFiles, n.Stderr = v.Attr(), []*os.File{theirs}, os.Stderr
+	n.Env = []string{"PATH=/usr/bin:/bin", "GORACE=atexit_sleep_ms=0", wallVar + "=" + act + " " + job}
+	out, err := n.StdoutPipe()
+	if err == nil {
+		n.in, err = n.StdinPipe()
+	}
+	if err == nil {
+		err = n.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	n.out, n.reports = bufio.NewReader(out), json.NewDecoder(said)
+	var started Started
+	if err := n.reports.Decode(&started); err != nil || started.Error != "" {
+		t.Fatalf("%v %s", err, started.Error)
+	}
+	if v.Network != nil && slices.Contains(started.Unheld, RowNetwork) {
+		t.Error("the network is not held")
+	}
+	files, err := said.Sockets(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range files {
+		n.sockets[v.Network.Sockets()[i]] = f
+	}
+	t.Cleanup(func() {
+		n.in.Close()
+		_ = n.Wait()
+		said.Close()
+		for _, f := range files {
+			f.Close()
+		}
+	})
+	return n
+}
+
+func withoutName(p string) string { return p[:strings.LastIndexByte(p, '/')] }
+
+// answers says at each socket of a view what it is.
+func (n *networked) answers(t *testing.T) {
+	t.Helper()
+	for s, f := range n.sockets {
+		says := fmt.Sprintf("%s %d %d\n", s.Kind, s.Host, s.Port)
+		switch s.Kind {
+		case wire.KindSockets:
+		case wire.KindDNS:
+			c, err := net.FilePacketConn(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				defer c.Close()
+				b := make([]byte, 100)
+				for {
+					_, from, err := c.ReadFrom(b)
+					if err != nil {
+						return
+					}
+					_, _ = c.WriteTo([]byte(says), from)
+				}
+			}()
+			t.Cleanup(func() { c.Close() })
+		default:
+			l, err := net.FileListener(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					_, _ = io.WriteString(c, says)
+					c.Close()
+				}
+			}()
+			t.Cleanup(func() { l.Close() })
+		}
+	}
+}
+
+// dials is the other side of TestNetworkSockets: it answers each line, until there are no more.
+func dials() {
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		how, at, _ := strings.Cut(lines.Text(), " ")
+		fmt.Println(strings.ReplaceAll(strings.TrimSpace(dialed(how, at)), "\n", "; "))
+	}
+}
+
+func dialed(how, at string) string {
+	if how == "listen" {
+		l, err := net.Listen("tcp", at)
+		if err != nil {
+			return err.Error()
+		}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, "from inside\n")
+				c.Close()
+			}
+		}()
+		return worked
+	}
+	if how == "read" {
+		text, err := os.ReadFile(at)
+		return fmt.Sprint(string(text), err)
+	}
+	c, err := net.DialTimeout(how, at, hangAfter)
+	if err != nil {
+		return err.Error()
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(hangAfter))
+	if _, err := io.WriteString(c, "who\n"); err != nil {
+		return err.Error()
+	}
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		return err.Error()
+	}
+	return line
+}
+
+func (n *networked) ask(t *testing.T, question string) string {
+	t.Helper()
+	if _, err := io.WriteString(n.in, question+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	line, err := n.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(question, err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// TestNetworkSockets: what a program in a view connects to is accepted at the socket of that kind, outside; what it listens at is reached
+// through a socket of process 1.
+func TestNetworkSockets(t *testing.T) {
+	needNetwork(t)
+	rules := network.Rules{Hosts: []network.Host{
+		{Name: "example.org"}, {Name: "registry.office", Port: 5000, Named: true}, {Name: "web.office", Port: 443, Named: true},
+	}, Local: []int{5432, 25}}
+	n := startNetworked(t, View{Network: InsideOf(rules)}, "dials", "")
+	n.answers(t)
+	for question, want := range map[string]string{
+		"tcp 127.0.0.1:61080":   "proxy 0 0",
+		"udp 127.0.0.1:53":      "dns 0 0",
+		"tcp 127.0.0.1:53":      "dns-tcp 0 0",
+		"tcp 127.64.3.9:443":    "tls 0 0",
+		"tcp 127.0.0.1:443":     "tls 0 0",
+		"tcp 127.64.3.9:80":     "http 0 0",
+		"tcp 127.96.0.2:5000":   "named 1 5000",
+		"tcp 127.96.0.3:443":    "named 2 443",
+		"tcp 127.0.0.1:5432":    "local 0 5432",
+		"tcp 127.0.0.1:25":      "local 0 25",
+		"listen 127.0.0.1:8000": worked,
+		"listen [::1]:8001":     worked,
+		"listen 0.0.0.0:8002":   worked,
+		"tcp 127.0.0.1:8000":    "from inside",
+	} {
+		if got := n.ask(t, question); got != want {
+			t.Errorf("%s: %q, want %q", question, got, want)
+		}
+	}
+	for question, want := range map[string]string{
+		"tcp 127.0.0.1:5000":                                 "refused",
+		"tcp 127.96.0.1:5000":                                "refused",
+		"tcp 192.0.2.1:443":                                  "unreachable",
+		"udp 192.0.2.1:53":                                   "unreachable",
+		"tcp [2001:db8::1]:443":                              "unreachable",
+		"listen 127.0.0.1:61080":                             "in use",
+		"listen 127.64.0.1:443":                              "permission denied",
+		"listen 127.0.0.1:53":                                "permission denied",
+		"read /etc/resolv.conf":                              "nameserver 127.0.0.1;",
+		"read /proc/net/dev":                                 "lo:",
+		"read /proc/sys/net/ipv4/ip_unprivileged_port_start": "1024",
+	} {
+		if got := n.ask(t, question); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", question, got, want)
+		}
+	}
+	service := n.sockets[wire.Socket{Kind: wire.KindSockets}]
+	for _, c := range []struct {
+		ask byte
+		to  unix.Sockaddr
+	}{
+		{'4', &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 8000}},
+		{'6', &unix.SockaddrInet6{Addr: [16]byte{15: 1}, Port: 8001}},
+		{'4', &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 8002}},
+	} {
+		fd := freshSocket(t, service, c.ask)
+		if err := unix.Connect(fd, c.to); err != nil {
+			t.Errorf("%c: %v", c.ask, err)
+		}
+		b := make([]byte, 100)
+		if size, err := unix.Read(fd, b); err != nil || string(b[:size]) != "from inside\n" {
+			t.Errorf("%c: %q, %v", c.ask, b[:max(size, 0)], err)
+		}
+		unix.Close(fd)
+	}
+}
+
+// freshSocket asks process 1 for a socket of the view.
+func freshSocket(t *testing.T, service *os.File, ask byte) int {
+	t.Helper()
+	if _, err := service.Write([]byte{ask}); err != nil {
+		t.Fatal(err)
+	}
+	_, files, err := readFiles(service, make([]byte, 1))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d sockets, %v", len(files), err)
+	}
+	defer files[0].Close()
+	fd, err := unix.FcntlInt(files[0].Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// TestNetworkWaits: a connection waits in its socket until a proxy comes, and what no proxy serves gets nowhere.
+func TestNetworkWaits(t *testing.T) {
+	needNetwork(t)
+	n := startNetworked(t, View{Network: &Inside{}}, "dials", "")
+	if _, err := io.WriteString(n.in, "tcp 127.0.0.1:61080\n"); err != nil {
+		t.Fatal(err)
+	}
+	l := n.sockets[wire.Socket{Kind: wire.KindProxy}]
+	poll := []unix.PollFd{{Fd: int32(l.Fd()), Events: unix.POLLIN}}
+	if ready, err := unix.Poll(poll, int(hangAfter.Milliseconds())); ready != 1 || err != nil {
+		t.Fatalf("no connection waits: %v", err)
+	}
+	n.answers(t)
+	line, err := n.out.ReadString('\n')
+	if err != nil || line != "proxy 0 0\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+}
+
+// TestNetworkNeedsAttr: process 1 does not touch the network of another process.
+func TestNetworkNeedsAttr(t *testing.T) {
+	a := needNetwork(t)
+	v := a.Apply(View{Network: &Inside{}})
+	argv, err := WrapView(os.Args[0], nil, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attr := v.Attr()
+	attr.Cloneflags &^= unix.CLONE_NEWNET
+	attr.AmbientCaps = nil
+	if a.Users {
+		attr.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_RESOURCE}
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = attr
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "started with Attr") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestInsideCheck: a view refuses sockets that it cannot have.
+func TestInsideCheck(t *testing.T) {
+	t.Parallel()
+	port := func(kind wire.Kind, n int) *Inside { return &Inside{More: []wire.Socket{{Kind: kind, Port: n}}} }
+	many := &Inside{}
+	for i := range insideMax + 1 {
+		many.More = append(many.More, wire.Socket{Kind: wire.KindLocal, Port: 2000 + i})
+	}
+	for name, c := range map[string]struct {
+		in *Inside
+		by Mechanism
+		ok bool
+	}{
+		"a local port":        {port(wire.KindLocal, 5432), ByNamespaces, true},
+		"a named host":        {port(wire.KindNamed, 443), ByNamespaces, true},
+		"as many as possible": {&Inside{More: many.More[1:]}, ByNamespaces, true},
+		"without namespaces":  {&Inside{}, ByLandlock, false},
+		"no port":             {port(wire.KindLocal, 0), ByNamespaces, false},
+		"beyond the ports":    {port(wire.KindNamed, 65536), ByNamespaces, false},
+		"the proxy's":         {port(wire.KindLocal, network.ProxyPort), ByNamespaces, false},
+		"that of names":       {port(wire.KindLocal, 53), ByNamespaces, false},
+		"another kind":        {port(wire.KindTLS, 444), ByNamespaces, false},
+		"twice":               {&Inside{More: slices.Repeat([]wire.Socket{{Kind: wire.KindLocal, Port: 5432}}, 2)}, ByNamespaces, false},
+		"too many":            {many, ByNamespaces, false},
+	} {
+		if err := (View{By: c.by, Network: c.in}).check(); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The machine of the attempts: a network namespace of the test's own, in which every address is one of its loopback. No packet leaves it.
+const (
+	public4, private4, metadata4, carrier4, local4 = "203.0.113.7", "10.1.2.3", "169.254.169.254", "100.64.1.1", "127.0.0.1"
+	public6, private6, mapped6                     = "2001:db8::7", "fd00:ec2::254", "::ffff:203.0.113.7"
+	machinePort                                    = 7777
+	abstractName                                   = "@fairlead-network-test"
+)
+
+// networkAttempt is one way out of a view's network.
+type networkAttempt struct {
+	name string
+	try  func() error
+}
+
+func dialing(how, host string, port int) networkAttempt {
+	at := net.JoinHostPort(host, fmt.Sprint(port))
+	return networkAttempt{how + " to " + at, func() error {
+		if got := dialed(how, at); got != "machine\n" {
+			return errors.New(got)
+		}
+		return nil
+	}}
+}
+
+func making(name string, family, kind, protocol int) networkAttempt {
+	return networkAttempt{"a socket: " + name, func() error { return opensSocket(family, kind, protocol) }}
+}
+
+// networkAttempts are the attempts.
+func networkAttempts() (all []networkAttempt) {
+	for _, host := range []string{public4, private4, metadata4, carrier4, local4} {
+		all = append(all, dialing("tcp4", host, machinePort), dialing("udp4", host, machinePort))
+	}
+	for _, host := range []string{public6, private6} {
+		all = append(all, dialing("tcp6", host, machinePort), dialing("udp6", host, machinePort))
+	}
+	for _, host := range []string{public4, public6} {
+		all = append(all, dialing("tcp", host, 443), dialing("udp", host, 443), dialing("udp", host, 53), dialing("tcp", host, 53),
+			dialing("tcp", host, 80), dialing("tcp", host, 853))
+	}
+	abstract := func(kind int, name string) networkAttempt {
+		return networkAttempt{"abstract socket, " + name, func() error { return connects(abstractName+name, kind) }}
+	}
+	return append(all,
+		networkAttempt{"tcp to a mapped address", func() error { return connectsTo(unix.SOCK_STREAM, 0) }},
+		networkAttempt{"udp to a mapped address", func() error { return connectsTo(unix.SOCK_DGRAM, 0) }},
+		networkAttempt{"MPTCP", func() error {
+			return throughSocket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, connectsPublic)
+		}},
+		networkAttempt{"TCP fast open", func() error {
+			return throughSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) error {
+				return unix.Sendto(fd, []byte("who\n"), unix.MSG_FASTOPEN, publicAddress())
+			})
+		}},
+		networkAttempt{"UDP without connect", func() error {
+			return throughSocket(unix.AF_INET, unix.SOCK_DGRAM, 0, func(fd int) error { return unix.Sendto(fd, []byte("who\n"), 0, publicAddress()) })
+		}},
+		networkAttempt{"from an address of the machine", func() error {
+			return throughSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) error {
+				return unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{10, 1, 2, 3}})
+			})
+		}},
+		networkAttempt{"a multicast group", func() error {
+			return throughSocket(unix.AF_INET, unix.SOCK_DGRAM, 0, func(fd int) error {
+				return unix.Sendto(fd, []byte("who\n"), 0, &unix.SockaddrInet4{Addr: [4]byte{224, 0, 0, 251}, Port: 5353})
+			})
+		}},
+		networkAttempt{"the machine's connections are listed", func() error {
+			text, err := os.ReadFile("/proc/net/tcp6")
+			if err == nil && !strings.Contains(string(text), fmt.Sprintf(":%04X ", machinePort)) {
+				err = errors.New("not listed")
+			}
+			return err
+		}},
+		networkAttempt{"the machine's addresses are listed", func() error {
+			all, err := net.InterfaceAddrs()
+			if err == nil && !slices.ContainsFunc(all, func(a net.Addr) bool { return strings.HasPrefix(a.String(), private4) }) {
+				err = errors.New("not listed")
+			}
+			return err
+		}},
+		abstract(unix.SOCK_STREAM, "stream"), abstract(unix.SOCK_SEQPACKET, "seqpacket"), abstract(unix.SOCK_DGRAM, "dgram"),
+		making("vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0), making("ALG", unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
+		making("Bluetooth", unix.AF_BLUETOOTH, unix.SOCK_SEQPACKET, 0), making("CAN", unix.AF_CAN, unix.SOCK_RAW, 1),
+		making("TIPC", unix.AF_TIPC, unix.SOCK_SEQPACKET, 0), making("RDS", unix.AF_RDS, unix.SOCK_SEQPACKET, 0),
+		making("SMC", unix.AF_SMC, unix.SOCK_STREAM, 0), making("XDP", unix.AF_XDP, unix.SOCK_RAW, 0),
+		making("QIPCRTR", unix.AF_QIPCRTR, unix.SOCK_DGRAM, 0), making("key", unix.AF_KEY, unix.SOCK_RAW, 2),
+		making("SCTP", unix.AF_INET, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP), making("PPP over Ethernet", unix.AF_PPPOX, unix.SOCK_STREAM, 0),
+		making("uevents", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_KOBJECT_UEVENT),
+		making("sock_diag", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_SOCK_DIAG),
+		making("netfilter", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER),
+		making("generic netlink", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_GENERIC),
+		making("audit", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT),
+		networkAttempt{"a pair of TIPC sockets", func() error {
+			_, err := unix.Socketpair(unix.AF_TIPC, unix.SOCK_SEQPACKET, 0)
+			return err
+		}},
+	)
+}
+
+func throughSocket(family, kind, protocol int, use func(fd int) error) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, protocol)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return use(fd)
+}
+
+func publicAddress() unix.Sockaddr {
+	return &unix.SockaddrInet4{Addr: [4]byte{203, 0, 113, 7}, Port: machinePort}
+}
+
+func connectsPublic(fd int) error { return unix.Connect(fd, publicAddress()) }
+
+// connectsTo connects a socket of IPv6 to an address of IPv4.
+func connectsTo(kind, protocol int) error {
+	return throughSocket(unix.AF_INET6, kind, protocol, func(fd int) error {
+		return unix.Connect(fd, &unix.SockaddrInet6{Addr: [16]byte(net.ParseIP(mapped6).To16()), Port: machinePort})
+	})
+}
+
+// cannotEverywhereNetwork says which are sockets whose modules not every kernel has.
+func cannotEverywhereNetwork(name string) bool {
+	return strings.HasPrefix(name, "a socket: ") || name == "MPTCP" || strings.Contains(name, "TIPC")
+}
+
+// makeNetworkAttempts prints what each attempt gave.
+func makeNetworkAttempts() {
+	out := json.NewEncoder(os.Stdout)
+	for _, a := range networkAttempts() {
+		_ = out.Encode([2]string{a.name, outcomeOf(func(target) error { return a.try() }, target{In: "/tmp"})})
+	}
+}
+
+// makeMachine is the machine: it has the addresses and servers, and makes the attempts in a view with a network, and in one without.
+func makeMachine() {
+	fail := func(err error) {
+		if err != nil {
+			fmt.Println("the machine:", err)
+			os.Exit(1)
+		}
+	}
+	fail(raiseLoopback())
+	for _, at := range []string{public4 + "/32", private4 + "/32", metadata4 + "/32", carrier4 + "/32"} {
+		fail(exec.Command("ip", "addr", "add", at, "dev", "lo").Run())
+	}
+	for _, at := range []string{public6 + "/128", private6 + "/128"} {
+		fail(exec.Command("ip", "addr", "add", at, "dev", "lo", "nodad").Run())
+	}
+	fail(exec.Command("ip", "route", "add", "224.0.0.0/4", "dev", "lo").Run())
+	for _, port := range []int{machinePort, 443, 53, 80, 853} {
+		fail(serveMachine(port))
+	}
+	for name, kind := range map[string]int{"stream": unix.SOCK_STREAM, "seqpacket": unix.SOCK_SEQPACKET, "dgram": unix.SOCK_DGRAM} {
+		fd, err := unix.Socket(unix.AF_UNIX, kind, 0)
+		fail(err)
+		fail(unix.Bind(fd, &unix.SockaddrUnix{Name: abstractName + name}))
+		if kind != unix.SOCK_DGRAM {
+			fail(unix.Listen(fd, 8))
+		}
+	}
+	for _, in := range []*Inside{nil, {}} {
+		v := Abilities().Apply(View{Network: in, Places: []Place{{Path: withoutName(os.Args[0]), Access: Read}}})
+		argv, err := WrapView(os.Args[0], []string{os.Args[0]}, v)
+		fail(err)
+		cmd := exec.Command(argv[0], argv[1:]...)
+		if in == nil { // the control: the machine's network without any view
+			cmd = exec.Command(os.Args[0])
+		} else {
+			cmd.SysProcAttr = v.Attr()
+		}
+		cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), wallVar+"=network"), os.Stdout, os.Stderr
+		fail(cmd.Run())
+	}
+}
+
+func serveMachine(port int) error {
+	l, err := net.Listen("tcp", fmt.Sprint(":", port))
+	if err != nil {
+		return err
+	}
+	u, err := net.ListenUDP("udp", &net.UDPAddr{Port: port})
+	if err != nil {
+		return err
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "machine\n")
+			c.Close()
+		}
+	}()
+	go func() {
+		b := make([]byte, 100)
+		oob := make([]byte, 100)
+		raw, err := u.SyscallConn()
+		if err != nil {
+			return
+		}
+		_ = raw.Control(func(fd uintptr) { // the answer comes from the address that was asked
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
+		})
+		for {
+			_, size, _, from, err := u.ReadMsgUDP(b, oob)
+			if err != nil {
+				return
+			}
+			_, _, _ = u.WriteMsgUDP([]byte("machine\n"), sourceOf(oob[:size]), from)
+		}
+	}()
+	return nil
+}
+
+// sourceOf makes the address to which a datagram came the source of the answer.
+func sourceOf(oob []byte) []byte {
+	messages, _ := unix.ParseSocketControlMessage(oob)
+	for _, m := range messages {
+		if m.Header.Level == unix.IPPROTO_IP && m.Header.Type == unix.IP_PKTINFO {
+			info := *(*unix.Inet4Pktinfo)(unsafe.Pointer(&m.Data[0]))
+			info.Spec_dst = info.Addr
+			return unix.PktInfo4(&info)
+		}
+		if m.Header.Level == unix.IPPROTO_IPV6 && m.Header.Type == unix.IPV6_PKTINFO {
+			info := *(*unix.Inet6Pktinfo)(unsafe.Pointer(&m.Data[0]))
+			return unix.PktInfo6(&info)
+		}
+	}
+	return nil
+}
+
+// TestNetworkAttempts makes every known attempt to get out of a view's network: first without a view, to see that it works at all, and
+// then in a view, where none may succeed.
+func TestNetworkAttempts(t *testing.T) {
+	needNetwork(t)
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes the network namespace that stands for the machine")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("ip gives that machine its addresses: ", err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", wallVar+"=network-machine")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var results [][2]string
+	for line := range strings.Lines(string(out)) {
+		var r [2]string
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		results = append(results, r)
+	}
+	all := networkAttempts()
+	if len(results) != 2*len(all) {
+		t.Fatalf("%d results of %d attempts: %s", len(results), len(all), out)
+	}
+	for i, a := range all {
+		if free := results[i]; free[0] != a.name || free[1] != worked {
+			if !cannotEverywhereNetwork(a.name) {
+				t.Errorf("%s does not even work free, so it proves nothing: %q", a.name, free)
+			}
+			t.Logf("%s: not on this machine: %s", a.name, free[1])
+		}
+		held := results[len(all)+i]
+		if held[0] != a.name || held[1] == worked {
+			t.Errorf("%s: %q", a.name, held)
+		}
+		if strings.HasPrefix(a.name, "a socket: ") && held[1] != unix.EACCES.Error() { // whatever modules there are
+			t.Errorf("%s: the filter lets it through: %q", a.name, held)
+		}
+	}
+}

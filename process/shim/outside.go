@@ -1,0 +1,43 @@
+package shim
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Outside returns an error unless the process at the other end of a unix socket is one of this user's that runs in no session. A shim runs
+// outside of its own session. Sessions in which this process itself runs do not count.
+func Outside(c syscall.Conn) error {
+	uid, pid, err := peerOf(c)
+	switch {
+	case err != nil:
+		return fmt.Errorf("identify the process that connected: %w", err)
+	case uid != os.Getuid():
+		return fmt.Errorf("the process that connected belongs to user %d, not to user %d", uid, os.Getuid())
+	case pid <= 0:
+		return fmt.Errorf("the process that connected runs in no namespace of this process, so it is no part of Fairlead")
+	}
+	p, err := processAt(c)
+	if err != nil {
+		return fmt.Errorf("identify the process that connected: %w", err)
+	}
+	defer p.close()
+	switch is := p.origin(func(pid int) Origin { return caller(pid, marksAround, ancestry, "", enclosing()) }); {
+	case is.Session != "":
+		return fmt.Errorf("process %d runs in session %s, and only Fairlead itself is served here", pid, is.Session)
+	case is.Unseen:
+		return fmt.Errorf("process %d ended before it could be identified, so it may have been an agent; connect again", pid)
+	}
+	return nil
+}
+
+// marksAround are the marks of a process and its ancestors without the one that a shim has of its own session. Every process of an agent
+// has an ancestor with a mark, so that one that gives itself a shim's variable is found all the same.
+func marksAround(pid int) []string {
+	marks := marksAbove(pid)
+	if mark, ok := envValue(environOf(pid), shimVar); ok && mark != "" && len(marks) > 0 && marks[0] == mark {
+		marks = marks[1:]
+	}
+	return marks
+}
