@@ -27,6 +27,7 @@ var named = []string{
 	"node_modules/", "reports/RUN__STEP.json", "manual_inputs/RUN__STEP.json", "artifacts/",
 	"conversations/", "conversations/conv_002/outputs/", "outputs/", "inbox/", "inbox/unmatched/", "NAME.result.md", "NAME.ranking.json",
 	"conversations/conv_NNN/outputs/",
+	".credentials.json", "auth.json", "mcp-auth.json", "oauth_creds.json", "secrets.yaml", "config.json", "cli-config.json",
 }
 
 var (

@@ -49,6 +49,7 @@ import (
 	"github.com/fairlead-dev/fairlead/read/search"
 	"github.com/fairlead-dev/fairlead/ui"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/logins"
 	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
@@ -269,6 +270,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	}
 	beside(d.watchSpace)
 	beside(d.watchGoverning)
+	beside(func(ctx context.Context) { logins.Watch(ctx, d.space.Path(), d.log) })
 	if d.lead != nil && d.beside.leading() == nil {
 		beside(func(ctx context.Context) { d.extendOwn(ctx, shims) })
 	}

@@ -80,7 +80,7 @@ type View struct {
 	Git bool `json:"git,omitempty"`
 }
 
-// Place is a folder of a view.
+// Place is a folder of a view, or one of the few files that stay the same file.
 type Place struct {
 	Path   string `json:"path"`           // in the view: absolute, without . and ..
 	From   string `json:"from,omitempty"` // the folder of the machine that is there; empty: the one with the same path

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/local"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/boottime"
+	"github.com/fairlead-dev/fairlead/work/logins"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -91,6 +92,10 @@ func Run(ctx context.Context, o Options) (err error) {
 		}
 		return err
 	}
+	watch, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() { defer close(watched); logins.Watch(watch, o.Space.Path(), o.Log) }()
+	defer func() { stop(); <-watched }()
 	return d.run(ctx)
 }
 

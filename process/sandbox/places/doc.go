@@ -9,8 +9,9 @@
 // are. [Places.Make] makes what has to exist before a process starts, and [End] removes it again, also after a crash. Folders that a
 // workspace lacks are made and removed by the process that makes the view.
 //
-// A place is always a folder. A mount on a single file would be gone when the file is replaced, and it cannot be made for a file
-// that does not exist yet.
+// A place is a folder. A mount on a single file would be gone when the file is replaced, and it cannot be made for a file that does
+// not exist yet. Two kinds of files are mounted all the same, since Fairlead makes them and replaces none: logins, which all sessions
+// share, and settings in a folder that agents share.
 //
 // The one promise: what a session cannot write or see according to its places, it reaches under no other path of its view.
 package places

@@ -2,7 +2,6 @@ package places
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,32 +9,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/removal"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
-const (
-	takenBytesMax  = 1 << 20 // of one file of settings or of a login
-	recordBytesMax = 1 << 20
-	recordName     = "logins.json"
-)
+const takenBytesMax = 1 << 20 // of one file of settings
 
 // takenFile is a file below State with the content of another.
 type takenFile struct {
 	from, to string
 	once     bool // only where it is missing
 	mayMiss  bool
+	keep     bool  // where it is missing, what is there already stays
 	link     bool  // it is only read, so it may be the same file
 	most     int64 // bytes; 0: takenBytesMax
-}
-
-// login is a file with which a program is signed in: the agent's, and the person's. The newest counts for both, since a provider
-// may accept only the last of its tokens.
-type login struct {
-	Own    string `json:"own"`
-	Person string `json:"person"`
 }
 
 // environment sets the variables of the view.
@@ -97,7 +85,7 @@ func (p *Places) Make() error {
 		}
 	}
 	for name, text := range p.files {
-		if err := put(state, s.State, name, text, time.Time{}); err != nil {
+		if err := put(state, s.State, name, text); err != nil {
 			return err
 		}
 	}
@@ -111,40 +99,13 @@ func (p *Places) Make() error {
 			return err
 		}
 	}
-	for _, l := range p.logins {
-		if err := l.sync(state, s.State); err != nil {
-			return err
-		}
-	}
-	if len(p.logins) == 0 {
-		return nil
-	}
-	text, err := json.Marshal(p.logins)
-	if err != nil {
-		return err
-	}
-	return put(state, s.State, filepath.Join(s.Own, recordName), text, time.Time{})
+	return p.makeLogins(state)
 }
 
-// End takes the logins of a session back, and removes the session's own folder. It may be called again, and in another process.
-// The folders that were made in the workspace go with the session's process; see [sandbox.Place].
+// End takes the tokens that a session has refreshed to the person's files, and removes the session's own folder. It may be called
+// again, and in another process. The folders that were made in the workspace go with the session's process; see [sandbox.Place].
 func End(own string) error {
-	var logins []login
-	text, err := readSmall(filepath.Join(own, recordName), recordBytesMax)
-	if err == nil {
-		err = json.Unmarshal(text, &logins)
-	} else if errors.Is(err, os.ErrInvalid) {
-		err = nil // it has no view, or none that was finished
-	}
-	faults := []error{err}
-	at := filepath.Dir(filepath.Dir(own))
-	if state, err := os.OpenRoot(at); err == nil && len(logins) > 0 {
-		for _, l := range logins {
-			faults = append(faults, l.sync(state, at))
-		}
-		faults = append(faults, state.Close())
-	}
-	return errors.Join(append(faults, removal.Tree(own))...)
+	return errors.Join(endLogins(filepath.Dir(filepath.Dir(own))), removal.Tree(own))
 }
 
 // point makes a folder below State. What else is at its place, such as a link that a program made, goes.
@@ -171,7 +132,7 @@ func point(state *os.Root, at, dir string) error {
 }
 
 // put writes a file below State, in the place of whatever is there.
-func put(state *os.Root, at, name string, text []byte, when time.Time) error {
+func put(state *os.Root, at, name string, text []byte) error {
 	rel, err := filepath.Rel(at, name)
 	if err != nil {
 		return err
@@ -193,11 +154,6 @@ func put(state *os.Root, at, name string, text []byte, when time.Time) error {
 	_, err = f.Write(text)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
-	}
-	if !when.IsZero() {
-		if err := state.Chtimes(temp, time.Time{}, when); err != nil {
-			return err
-		}
 	}
 	return state.Rename(temp, rel)
 }
@@ -229,10 +185,8 @@ func (t takenFile) take(state *os.Root, at string) error {
 	}
 	real, err := filepath.EvalSymlinks(t.from)
 	if t.mayMiss && errors.Is(err, fs.ErrNotExist) {
-		if !t.once {
+		if err = nil; !t.once && !t.keep {
 			err = state.RemoveAll(rel) // the person has removed it, too
-		} else {
-			err = nil
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -255,47 +209,7 @@ func (t takenFile) take(state *os.Root, at string) error {
 	if err != nil {
 		return nil //nolint:nilerr // a program gets on without its settings; a step says what it misses
 	}
-	return put(state, at, t.to, text, time.Time{})
+	return put(state, at, t.to, text)
 }
 
 const runFileMax = 64 << 20 // of a file of a run that is copied
-
-// sync makes the older of two logins the newer one. A person who has none signed out.
-func (l login) sync(state *os.Root, at string) error {
-	rel, err := filepath.Rel(at, l.Own)
-	if err != nil {
-		return err
-	}
-	person, err := filepath.EvalSymlinks(l.Person)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	theirs, err := os.Stat(person)
-	if err != nil || !theirs.Mode().IsRegular() {
-		return err
-	}
-	own, err := state.Lstat(rel)
-	switch {
-	case err == nil && own.Mode().IsRegular() && own.ModTime().Equal(theirs.ModTime()):
-		return nil
-	case err != nil || !own.Mode().IsRegular() || theirs.ModTime().After(own.ModTime()):
-		text, err := readSmall(person, takenBytesMax)
-		if err != nil {
-			return err
-		}
-		return put(state, at, l.Own, text, theirs.ModTime())
-	}
-	text, err := readSmall(l.Own, takenBytesMax)
-	if err != nil || filepath.Ext(l.Own) == ".json" && !json.Valid(text) {
-		return err // it is not whole
-	}
-	dir, err := os.OpenRoot(filepath.Dir(person))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return put(dir, filepath.Dir(person), person, text, own.ModTime())
-}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/fairlead-dev/fairlead/files/login"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 )
 
@@ -67,7 +68,9 @@ type Places struct {
 	files   map[string][]byte // files below State, by path
 	taken   []takenFile       // files below State with the content of others
 	links   map[string]string // links below State: from the path to what they lead to
-	logins  []login
+	mounts  []string          // files below State on which another one is mounted
+	unused  []string          // files below State that were in mounts
+	logins  []login.Store
 }
 
 // maker collects the places of one session.
@@ -83,12 +86,16 @@ type maker struct {
 	led     int               // folders that links on PATH lead to
 	aliases [][2]string       // paths as they are written, with the real ones
 	theirs  []string          // the real paths of Others
+	single  map[string]bool   // what of State is a place and no folder
 }
 
 // Of decides what a session sees.
 func Of(s Session) (*Places, error) {
 	p := &Places{session: s, files: map[string][]byte{}, links: map[string]string{}}
-	m := &maker{Session: s, Places: p, list: map[string]sandbox.Place{}, unseen: map[string]string{}, env: environOf(s.Env)}
+	m := &maker{
+		Session: s, Places: p, list: map[string]sandbox.Place{}, unseen: map[string]string{}, single: map[string]bool{},
+		env: environOf(s.Env),
+	}
 	var err error
 	if m.Root, err = filepath.EvalSymlinks(s.Root); err != nil {
 		return nil, fmt.Errorf("find the folder of fairlead.yaml: %w", err)
@@ -483,13 +490,13 @@ func (m *maker) cover() {
 // points notes the mount points in folders below State.
 func (m *maker) points() {
 	for p, place := range m.list {
-		if isBelow(place.From, m.State) {
+		if isBelow(place.From, m.State) && !m.single[place.From] {
 			m.point = append(m.point, place.From)
 		}
 		if around := m.covering(filepath.Dir(p)); isBelow(around.From, m.State) {
 			at := filepath.Join(around.From, strings.TrimPrefix(p, around.Path))
-			if info, err := os.Stat(cmp.Or(place.From, p)); err == nil && !info.IsDir() {
-				m.files[at] = nil
+			if info, err := os.Stat(cmp.Or(place.From, p)); m.single[place.From] || err == nil && !info.IsDir() {
+				m.mounts = append(m.mounts, at)
 			} else {
 				m.point = append(m.point, at)
 			}

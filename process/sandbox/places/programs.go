@@ -10,7 +10,7 @@ import (
 
 // program is where a known program keeps its files, according to its own documentation. In a view it has a folder of the agent's
 // own there, which stays from session to session, so conversations go on. The person's settings are copied into it at each start,
-// or are read-only folders in it; so nothing that the program writes counts outside, but its login.
+// or are read-only folders in it; so nothing that the program writes counts outside, but the tokens of its login.
 type program struct {
 	names    []string // of the program, in the agent's command or as its driver
 	variable string   // that names the folder
@@ -20,29 +20,34 @@ type program struct {
 
 	settings []string // files that are the person's at each start
 	state    []string // files that are taken from the person's once
-	logins   []string // files of which the newest counts, for both
 	folders  []string // folders of the person's settings, read-only
+
+	login   string   // the word of its login files in package login; empty: it has none that is refreshed
+	loginIn string   // of an xdg program: the variable of the folder with the login
+	renames bool     // it replaces a login file by rename, which no mount of a single file survives: all sessions share the folder
+	private []string // folders in a shared one that are the agent's own
 }
 
-// programs are data. Adding one is a row here, and a row in doc/agents.
+// programs are data. Adding one is a row here, one in package login, and one in doc/agents. A file of keys that no provider changes is
+// one of the settings.
 var programs = []program{
 	{
 		names: []string{"claude", "claude-code-acp", "claude-agent-acp"}, variable: "CLAUDE_CONFIG_DIR", home: ".claude",
 		beside:   ".claude.json",
 		settings: []string{"settings.json", "settings.local.json", "CLAUDE.md", "keybindings.json"}, state: []string{".claude.json"},
-		logins:  []string{".credentials.json"},
+		login:   "claude",
 		folders: []string{"agents", "commands", "hooks", "output-styles", "plugins", "rules", "skills"},
 	},
 	{
 		names: []string{"codex", "codex-acp"}, variable: "CODEX_HOME", home: ".codex",
 		settings: []string{"config.toml", "AGENTS.md", "AGENTS.override.md", "hooks.json"},
-		logins:   []string{"auth.json", ".credentials.json"},
+		login:    "codex",
 		folders:  []string{"hooks", "plugins", "prompts", "rules", "skills"},
 	},
 	{
 		names: []string{"opencode", "opencode-ai"}, home: "opencode", xdg: true,
 		settings: []string{"opencode.json", "opencode.jsonc", "config.json", "tui.json", "AGENTS.md"},
-		logins:   []string{"auth.json", "mcp-auth.json"},
+		login:    "opencode", loginIn: "XDG_DATA_HOME",
 		folders: []string{
 			"agent", "agents", "command", "commands", "mode", "modes", "plugin", "plugins", "skill", "skills", "themes",
 			"tool", "tools",
@@ -51,30 +56,29 @@ var programs = []program{
 	{
 		names: []string{"qwen", "qwen-code"}, home: ".qwen",
 		settings: []string{"settings.json", "QWEN.md", ".env", "trustedFolders.json"}, state: []string{"installation_id"},
-		logins:  []string{"oauth_creds.json"},
+		login: "qwen", renames: true, private: []string{"debug", "history", "projects", "tmp", "todos"},
 		folders: []string{"agents", "commands", "extensions", "hooks", "skills"},
 	},
 	{
 		names: []string{"gemini", "gemini-cli"}, home: ".gemini",
 		settings: []string{"settings.json", "GEMINI.md", ".env", "trustedFolders.json"},
 		state:    []string{"installation_id", "user_id", "google_accounts.json"},
-		logins:   []string{"oauth_creds.json", "mcp-oauth-tokens.json"},
+		login:    "gemini",
 		folders:  []string{"agents", "commands", "extensions", "hooks", "policies", "skills"},
 	},
 	{
-		names: []string{"goose"}, home: "goose", xdg: true, settings: []string{"config.yaml", ".goosehints", "permission.yaml"},
-		logins: []string{"secrets.yaml"}, folders: []string{"recipes", "custom_providers"},
+		names: []string{"goose"}, home: "goose", xdg: true,
+		settings: []string{"config.yaml", ".goosehints", "permission.yaml", "secrets.yaml"}, folders: []string{"recipes", "custom_providers"},
 	},
 	{
 		names: []string{"copilot"}, variable: "COPILOT_HOME", home: ".copilot",
-		settings: []string{"mcp-config.json", "copilot-instructions.md"}, logins: []string{"config.json"},
-		folders: []string{"agents", "skills"},
+		settings: []string{"mcp-config.json", "copilot-instructions.md", "config.json"}, folders: []string{"agents", "skills"},
 	},
 	{
-		names: []string{"cursor-agent"}, home: ".cursor", settings: []string{"mcp.json"}, logins: []string{"cli-config.json"},
+		names: []string{"cursor-agent"}, home: ".cursor", settings: []string{"mcp.json", "cli-config.json"},
 		folders: []string{"rules", "commands", "hooks"},
 	},
-	{names: []string{"cursor-agent"}, home: "cursor", xdg: true, logins: []string{"auth.json"}},
+	{names: []string{"cursor-agent"}, home: "cursor", xdg: true, login: "cursor-agent", loginIn: "XDG_CONFIG_HOME", renames: true},
 }
 
 // xdgs are the folders in which programs keep configuration, data and state.
@@ -122,7 +126,11 @@ func (m *maker) program() {
 			if !filepath.IsAbs(at) {
 				at = filepath.Join(m.real, x.home)
 			}
-			m.keep(p, filepath.Join(at, p.home), filepath.Join(kept, strings.TrimPrefix(filepath.Base(x.home), ".")))
+			one := p
+			if p.loginIn != x.variable {
+				one.login, one.renames = "", false
+			}
+			m.keep(one, filepath.Join(at, p.home), filepath.Join(kept, strings.TrimPrefix(filepath.Base(x.home), ".")))
 		}
 	}
 }
@@ -137,15 +145,18 @@ func (m *maker) keep(p program, at, own string) string {
 		return own // the agent could have made it
 	}
 	m.point = append(m.point, own)
+	shared := m.login(p, person, own)
 	take := func(names []string, once bool) {
 		for _, name := range names {
-			m.taken = append(m.taken, takenFile{from: filepath.Join(person, name), to: filepath.Join(own, name), once: once, mayMiss: true})
+			m.taken = append(m.taken,
+				takenFile{from: filepath.Join(person, name), to: filepath.Join(shared, name), once: once, mayMiss: true})
 		}
 	}
-	take(p.settings, false)
 	take(p.state, true)
-	for _, name := range p.logins {
-		m.logins = append(m.logins, login{Own: filepath.Join(own, name), Person: filepath.Join(person, name)})
+	if shared != own {
+		m.sealed(p, person)
+	} else {
+		take(p.settings, false)
 	}
 	if m.landlock() {
 		m.add(sandbox.Place{Path: own, Access: sandbox.Write})
@@ -153,8 +164,13 @@ func (m *maker) keep(p program, at, own string) string {
 			m.links[filepath.Join(m.View.Home, strings.TrimPrefix(person, m.real))] = own
 		}
 	} else {
-		m.add(sandbox.Place{Path: person, From: own, Access: sandbox.Write})
+		m.add(sandbox.Place{Path: person, From: shared, Access: sandbox.Write})
 		m.known(filepath.Clean(at), person)
+	}
+	for _, name := range p.private {
+		if shared != own {
+			m.add(sandbox.Place{Path: filepath.Join(person, name), From: filepath.Join(own, name), Access: sandbox.Write})
+		}
 	}
 	for _, name := range p.folders {
 		real, err := filepath.EvalSymlinks(filepath.Join(person, name))
@@ -166,7 +182,7 @@ func (m *maker) keep(p program, at, own string) string {
 			m.links[filepath.Join(own, name)] = real
 			continue
 		}
-		m.point = append(m.point, filepath.Join(own, name))
+		m.point = append(m.point, filepath.Join(shared, name))
 		m.add(sandbox.Place{Path: filepath.Join(person, name), From: real, Access: sandbox.Read})
 	}
 	return own

@@ -1,13 +1,12 @@
 package places_test
 
 import (
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
@@ -47,11 +46,11 @@ func TestPrograms(t *testing.T) {
 		{"codex", "codex", "", "home/.codex", ""},
 		{"codex", "codex", "CODEX_HOME=c", "c", "CODEX_HOME=c"},
 		{"acp", "npx -y opencode-ai@1.18 acp", "XDG_DATA_HOME=data", "home/.config/opencode data/opencode home/.local/state/opencode", ""},
-		{"acp", "qwen --acp", "", "home/.qwen", ""},
+		{"acp", "qwen --acp", "", "home/.qwen/debug home/.qwen/history home/.qwen/projects home/.qwen/tmp home/.qwen/todos", ""},
 		{"acp", "gemini --experimental-acp", "", "home/.gemini", ""},
 		{"acp", "copilot --acp", "", "home/.copilot", ""},
 		{"acp", "goose acp", "", "home/.config/goose home/.local/share/goose home/.local/state/goose", ""},
-		{"acp", "cursor-agent acp", "", "home/.cursor home/.config/cursor home/.local/share/cursor home/.local/state/cursor", ""},
+		{"acp", "cursor-agent acp", "", "home/.cursor home/.local/share/cursor home/.local/state/cursor", ""},
 	} {
 		m := newMachine(t, "repo/w/ cfg/ c/ data/")
 		s := m.session("repo/w")
@@ -81,11 +80,16 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// oauth is a login of Claude Code: a higher number is fresher.
+func oauth(n int) string {
+	return fmt.Sprintf(`{"claudeAiOauth":{"accessToken":"a%d","expiresAt":%d,"refreshToken":"r%d"}}`, n, n, n)
+}
+
 // TestProgramFiles checks what a program finds in its folder, what of it stays, and what comes back to the person.
 func TestProgramFiles(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t,
-		"repo/w/ home/.claude/settings.json={} home/.claude/CLAUDE.md=memory home/.claude/.credentials.json={\"a\":1} home/.claude/projects/p/old.jsonl=old"+
+		"repo/w/ home/.claude/settings.json={} home/.claude/CLAUDE.md=memory home/.claude/.credentials.json="+oauth(1)+" home/.claude/projects/p/old.jsonl=old"+
 			" home/.claude/skills/s/SKILL.md=skill home/.claude.json={\"n\":1}")
 	s := m.session("repo/w")
 	s.Driver = "claude"
@@ -106,6 +110,9 @@ func TestProgramFiles(t *testing.T) {
 		if err != nil {
 			return "none"
 		}
+		if strings.HasSuffix(rest, ".credentials.json") {
+			return strings.Join(strings.Fields(string(text)), "")
+		}
 		return string(text)
 	}
 	end := func() {
@@ -116,7 +123,7 @@ func TestProgramFiles(t *testing.T) {
 	}
 	p := begin()
 	for rest, want := range map[string]string{
-		own + "settings.json": "{}", own + "CLAUDE.md": "memory", own + ".credentials.json": `{"a":1}`, own + ".claude.json": `{"n":1}`,
+		own + "settings.json": "{}", own + "CLAUDE.md": "memory", own + ".credentials.json": "", own + ".claude.json": `{"n":1}`,
 		own + "projects/p/old.jsonl": "none",
 	} {
 		if got := read(rest); got != want {
@@ -128,17 +135,19 @@ func TestProgramFiles(t *testing.T) {
 		t.Errorf("skills are %+v", skills)
 	}
 
-	// the program writes, and its login is refreshed
-	m.make(own + "settings.json={\"hooks\":1} " + own + ".claude.json={\"n\":2} " + own + "projects/p/new.jsonl=new " + own +
-		".credentials.json={\"a\":2}")
-	later := time.Now().Add(time.Minute)
-	if err := os.Chtimes(m.at(own+".credentials.json"), later, later); err != nil {
-		t.Fatal(err)
+	// the file with which it is signed in is the one of all sessions
+	login := place(p, m.at("home/.claude/.credentials.json"))
+	store := strings.TrimPrefix(login.From, m.base+"/")
+	if login.Access != sandbox.Write || !strings.HasPrefix(store, "repo/.fairlead/logins/claude-") || read(store) != oauth(1) {
+		t.Errorf("the login is %+v, with %s", login, read(store))
 	}
+
+	// the program writes, and its login is refreshed
+	m.make(own + "settings.json={\"hooks\":1} " + own + ".claude.json={\"n\":2} " + own + "projects/p/new.jsonl=new " + store + "=" + oauth(2))
 	end()
 	for rest, want := range map[string]string{
 		"home/.claude/settings.json": "{}", "home/.claude.json": `{"n":1}`,
-		"home/.claude/.credentials.json": `{"a":2}`, "home/.claude/projects/p/new.jsonl": "none",
+		"home/.claude/.credentials.json": oauth(2), "home/.claude/projects/p/new.jsonl": "none",
 	} {
 		if got := read(rest); got != want {
 			t.Errorf("after the session, %s is %q, want %q", rest, got, want)
@@ -159,8 +168,8 @@ func TestProgramFiles(t *testing.T) {
 	begin()
 	for rest, want := range map[string]string{
 		own + "settings.json": "{}", own + ".claude.json": `{"n":2}`, own + "projects/p/new.jsonl": "new",
-		own + ".credentials.json": `{"a":2}`, "home/.ssh/id": "key",
-		"home/.claude/.credentials.json": `{"a":2}`,
+		own + ".credentials.json": "", "home/.ssh/id": "key",
+		"home/.claude/.credentials.json": oauth(2),
 	} {
 		if got := read(rest); got != want {
 			t.Errorf("in the next session, %s is %q, want %q", rest, got, want)
@@ -345,46 +354,6 @@ func TestRefused(t *testing.T) {
 		c.change(m, &s)
 		if _, err := places.Of(s); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestLogins checks which of two logins counts, for the agent and for the person.
-func TestLogins(t *testing.T) {
-	t.Parallel()
-	m := newMachine(t, "repo/w/ home/.codex/auth.json={\"a\":1}")
-	s := m.session("repo/w")
-	s.Driver = "codex"
-	own, person := m.at("repo/.fairlead/programs/coder/codex/codex/auth.json"), m.at("home/.codex/auth.json")
-	at := time.Now()
-	for _, c := range []struct{ who, text, own, person string }{
-		{"", "", `{"a":1}`, `{"a":1}`},
-		{"own", `{"a":2}`, `{"a":2}`, `{"a":2}`},
-		{"person", `{"a":3}`, `{"a":3}`, `{"a":3}`},
-		{"own", `half{`, `half{`, `{"a":3}`}, // what is no JSON is no login
-		{"person", `{"a":4}`, `{"a":4}`, `{"a":4}`},
-		{"person", "", `{"a":4}`, ""}, // a person who has signed out stays signed out
-	} {
-		p, err := places.Of(s)
-		if err == nil {
-			err = p.Make()
-		}
-		file := map[string]string{"own": own, "person": person}[c.who]
-		at = at.Add(time.Minute)
-		switch {
-		case err != nil || file == "":
-		case c.text == "":
-			err = os.Remove(file)
-		default:
-			err = errors.Join(os.WriteFile(file, []byte(c.text), 0o600), os.Chtimes(file, at, at))
-		}
-		if err := errors.Join(err, places.End(s.Own)); err != nil {
-			t.Fatal(err)
-		}
-		for file, want := range map[string]string{own: c.own, person: c.person} {
-			if text, _ := os.ReadFile(file); string(text) != want { // a missing file is empty
-				t.Errorf("%+v: %s is %q, want %q", c, file, text, want)
-			}
 		}
 	}
 }

@@ -63,7 +63,7 @@ var troubles = []trouble{
 	{name: "proxies are ignored", doc: "There are no proxies in it"},
 	{name: "certificates on macOS", tests: []string{"process/sandbox TestSeatbeltNetwork"}, doc: "never run"},
 	{
-		name: "a login that is refreshed signs others out", tests: []string{"process/sandbox/places TestLogins"},
+		name: "a login that is refreshed signs others out", tests: []string{"process/sandbox/places TestRefreshedByEight"},
 		doc: "refresh one login at the same moment",
 	},
 	{name: "the model switches the wall off", tests: []string{"process/sandbox TestWall"}, doc: "nothing inside switches it off"},

@@ -15,6 +15,18 @@ import (
 // inView runs a shell command in the view of a session, and returns what it printed.
 func (m *machine) inView(s places.Session, command string) string {
 	m.t.Helper()
+	cmd, remove := m.viewed(s, command)
+	defer remove()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		m.t.Logf("%s: %v", command, err)
+	}
+	return string(out)
+}
+
+// viewed prepares a shell command in the view of a session.
+func (m *machine) viewed(s places.Session, command string) (cmd *exec.Cmd, remove func()) {
+	m.t.Helper()
 	p, err := places.Of(s)
 	if err != nil {
 		m.t.Fatal(err)
@@ -26,18 +38,13 @@ func (m *machine) inView(s places.Session, command string) string {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	defer points.Remove()
 	argv, err := sandbox.WrapView(os.Args[0], []string{"/bin/sh", "-c", command}, p.View)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(m.t.Context(), argv[0], argv[1:]...)
+	cmd = exec.CommandContext(m.t.Context(), argv[0], argv[1:]...)
 	cmd.SysProcAttr, cmd.Env, cmd.Dir = p.View.Attr(), append(p.Env, "GORACE=atexit_sleep_ms=0"), p.View.Dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		m.t.Logf("%s: %v", command, err)
-	}
-	return string(out)
+	return cmd, func() { _ = points.Remove() }
 }
 
 func viewedMachine(t *testing.T, tree string) *machine {
