@@ -14,13 +14,16 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/internal/termtext"
+	"github.com/fairlead-dev/fairlead/process/proxy/outlet"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
@@ -78,19 +81,63 @@ func start(a *cli.App, shell view.Shell, command []string) (code int, err error)
 	if err != nil {
 		return 0, err
 	}
+	extra := append([]*os.File{lock}, heldBy(points)...) // process 1 holds them as long as the view is there
+	if shell.Network != "" {
+		theirs, end, err := serve(&v, shell)
+		if err != nil {
+			return 0, err
+		}
+		defer end()
+		extra = append(extra, theirs)
+		v.Report, v.EndsLeft = 2+len(extra), true
+	}
 	argv, err := sandbox.WrapView(exe, command, v)
 	if err != nil {
 		return 0, err
 	}
 	cmd := &exec.Cmd{Path: exe, Args: argv, Env: shell.Env, Stderr: a.Err, SysProcAttr: v.Attr()}
-	cmd.SysProcAttr.Setsid = true                                // signals to its group stay in the view
-	cmd.ExtraFiles = append([]*os.File{lock}, heldBy(points)...) // process 1 holds them as long as the view is there
-	runtime.LockOSThread()                                       // its end would be that of the view
+	cmd.SysProcAttr.Setsid = true // signals to its group stay in the view
+	cmd.ExtraFiles = extra
+	runtime.LockOSThread() // its end would be that of the view
 	endWithParent(cmd.SysProcAttr)
 	if in, out, ok := terminal(a); ok {
 		return onTerminal(cmd, shell, in, out)
 	}
 	return onStreams(a, cmd)
+}
+
+// serve keeps a proxy at the sockets of the view's network, which come over the channel whose other end it returns.
+func serve(v *sandbox.View, shell view.Shell) (theirs *os.File, end func(), err error) {
+	var to spawn.Network
+	if err := json.Unmarshal([]byte(shell.Network), &to); err != nil {
+		return nil, nil, fmt.Errorf("read the network of the view: %w; does the daemon have another version?", err)
+	}
+	said, theirs, err := v.OpenReports()
+	if err != nil {
+		return nil, nil, err
+	}
+	made := *v
+	ctx, cancel := context.WithCancel(context.Background())
+	var served sync.WaitGroup
+	served.Go(func() {
+		var started sandbox.Started
+		if json.NewDecoder(said).Decode(&started) != nil || started.Error != "" {
+			return // process 1 has said so
+		}
+		sockets, err := said.Sockets(made)
+		if err == nil {
+			outlet.Of(filepath.Base(filepath.Dir(shell.Lock)), made, &to, sockets).Keep(ctx)
+		}
+		for _, s := range sockets {
+			s.Close()
+		}
+	})
+	return theirs, func() {
+		cancel()
+		theirs.Close()
+		said.Close()
+		served.Wait()
+	}, nil
 }
 
 // locked makes a file with a lock, which no other process sees without it.

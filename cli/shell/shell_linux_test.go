@@ -3,6 +3,8 @@ package shell
 import (
 	"bytes"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,8 +12,14 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/internal/encode"
+	"github.com/fairlead-dev/fairlead/internal/runtimedir"
+	_ "github.com/fairlead-dev/fairlead/process/proxy" // runs in a process of this binary
+	"github.com/fairlead-dev/fairlead/process/proxy/outlet"
+	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
@@ -74,5 +82,54 @@ func TestStart(t *testing.T) {
 				t.Errorf("the lock is held after the end: %v", err)
 			}
 		})
+	}
+}
+
+// A command in a view with a network of its own reaches what its rules allow, and what it leaves ends with it.
+func TestStartNetwork(t *testing.T) {
+	can := sandbox.Abilities()
+	if !can.Network {
+		t.Skip(can.Why)
+	}
+	base, err := os.MkdirTemp("", "fl") //nolint:usetesting // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	t.Setenv(runtimedir.Var, base)
+	if err := os.Mkdir(filepath.Join(base, "shell"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "a page") })}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { server.Close() })
+	port := l.Addr().(*net.TCPAddr).Port
+	to := spawn.Network{Folder: filepath.Join(base, "proxy"), Agent: "coder", Rules: network.Rules{
+		Hosts: []network.Host{{Name: "127.0.0.2", Port: port, Named: true}},
+	}}
+	v := can.Apply(sandbox.View{Network: sandbox.InsideOf(to.Rules)})
+	s := view.Shell{
+		Dir: "/tmp", View: string(encode.JSON(v)), Lock: filepath.Join(base, "shell", "lock"), Made: filepath.Join(base, "made"),
+		Env: outlet.Environment([]string{"PATH=" + os.Getenv("PATH")}), Network: string(encode.JSON(to)),
+	}
+	var out, errs bytes.Buffer
+	a := &cli.App{In: strings.NewReader(""), Out: &out, Err: &errs}
+	script := fmt.Sprintf(`curl -sSf http://127.0.0.2:%d/; curl -s --noproxy '*' http://127.0.0.2:%d/; sleep 600 > /dev/null 2>&1 & exit 6`, port, port)
+	code, err := start(a, s, []string{"sh", "-c", script})
+	if code != 6 || err != nil || out.String() != "a page\n" {
+		t.Errorf("%d, %v: %s%s", code, err, &out, &errs)
+	}
+	c, err := wire.Connect(t.Context(), to.Folder, wire.RoleWatcher, wire.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = syscall.Kill(c.PID, syscall.SIGTERM)
+	for err == nil {
+		_, _, err = c.Receive()
 	}
 }

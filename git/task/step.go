@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/git/forge"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 )
@@ -162,13 +163,21 @@ func (t Task) checkIn(ctx context.Context, out io.Writer, tree string) error {
 	return nil
 }
 
+// withoutKeys is an environment without the keys of model providers: setup and checks have no model.
+func withoutKeys(env []string) []string {
+	return slices.DeleteFunc(env, func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.ContainsFunc(network.Providers(), func(p network.Provider) bool { return slices.Contains(p.Keys, name) })
+	})
+}
+
 // shell runs a command line in a folder. It ends with the command: what that has left in the background is ended, and this is
 // said in the output.
 func (t Task) shell(ctx context.Context, out io.Writer, tree, line string) error {
 	if _, err := fmt.Fprintf(out, "$ %s\n", line); err != nil {
 		return err
 	}
-	in, err := t.enter(ctx, []string{"sh", "-c", line}, forge.WithoutLogin(os.Environ()), tree)
+	in, err := t.enter(ctx, []string{"sh", "-c", line}, withoutKeys(forge.WithoutLogin(os.Environ())), tree)
 	if err != nil {
 		return err
 	}

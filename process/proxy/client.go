@@ -69,7 +69,7 @@ func (c *client) CloseWrite() error { return c.tcp.CloseWrite() }
 // reset ends the connection so that the program sees that something went wrong.
 func (c *client) reset() {
 	_ = c.tcp.SetLinger(0)
-	c.Close()
+	_ = c.Close()
 }
 
 // admitting accepts as many connections as the session, and the proxy, may have.

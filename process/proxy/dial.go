@@ -86,7 +86,8 @@ func (s *session) dial(ctx context.Context, name string, port int) (*leaving, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupPatience+connectPatience)
 	defer cancel()
-	defer context.AfterFunc(s.ctx, cancel)()
+	stop := context.AfterFunc(s.ctx, cancel)
+	defer stop()
 	out, err := s.connect(ctx, host, strings.ToLower(name), port)
 	if err != nil {
 		return nil, err

@@ -85,7 +85,8 @@ func parseQuestion(p []byte) (q question, c code) {
 	if at+4 > len(p) {
 		return question{}, codeFormat
 	}
-	return question{strings.ToLower(strings.Join(labels, ".")), binary.BigEndian.Uint16(p[at:]), binary.BigEndian.Uint16(p[at+2:]), at + 4}, codeOK
+	name := strings.ToLower(strings.Join(labels, "."))
+	return question{name, binary.BigEndian.Uint16(p[at:]), binary.BigEndian.Uint16(p[at+2:]), at + 4}, codeOK
 }
 
 // answer makes the packet for a question; nil: none. known finds the addresses of a name.

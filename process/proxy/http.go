@@ -87,18 +87,18 @@ func (s *session) connectRequest(w http.ResponseWriter, r *http.Request, c *clie
 	}
 	_, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		out.Close()
+		_ = out.Close()
 		say(w, http.StatusHTTPVersionNotSupported, "fairlead: CONNECT needs HTTP/1")
 		return
 	}
 	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		out.Close()
-		c.Close()
+		_ = out.Close()
+		_ = c.Close()
 		return
 	}
 	c.first = append(waiting(buffered.Reader), c.first...) // a program may not wait for the answer
 	if port == httpPort && out.host.Port == 0 {
-		out.Close() // the requests are read here, and each goes its own way
+		_ = out.Close() // the requests are read here, and each goes its own way
 		c.through, c.target, c.head, c.headDone = true, host, nil, false
 		_ = s.web.Serve(hand(c))
 		return

@@ -42,9 +42,11 @@ func Main(folder string) int {
 }
 
 func run(folder string, log *boundedLog) error {
-	if err := hasLock(folder); err != nil {
+	lock, err := hasLock(folder)
+	if err != nil {
 		return err
 	}
+	defer lock.Close()
 	hide()
 	path, err := wire.SocketPath(folder)
 	if err != nil {
@@ -68,8 +70,8 @@ func run(folder string, log *boundedLog) error {
 	return err // the kernel closes what is open
 }
 
-// hasLock reports whether the descriptor of the lock is the folder's. The lock ends with this process.
-func hasLock(folder string) error {
+// hasLock returns the file of the lock if it is the folder's. The lock ends with this process.
+func hasLock(folder string) (*os.File, error) {
 	lock := os.NewFile(wire.LockFD, "lock")
 	inherited, err := lock.Stat()
 	if err == nil {
@@ -80,14 +82,10 @@ func hasLock(folder string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("the proxy is started by Fairlead, not by hand: %w", err)
+		return nil, fmt.Errorf("the proxy is started by Fairlead, not by hand: %w", err)
 	}
-	held = lock
-	return nil
+	return lock, nil
 }
-
-// held keeps the lock's file from being closed by the garbage collector.
-var held *os.File //nolint:gochecknoglobals // as long as the process lives
 
 // boundedLog writes up to its limit, and then discards.
 type boundedLog struct {

@@ -83,7 +83,8 @@ func (s *session) inward(ctx context.Context, port int) (half, error) {
 		return nil, fmt.Errorf("get a socket of the session: %w", err)
 	}
 	defer f.Close()
-	defer context.AfterFunc(ctx, func() { _ = f.SetDeadline(time.Unix(1, 0)) })()
+	stop := context.AfterFunc(ctx, func() { _ = f.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -200,7 +201,8 @@ func (s *session) newOpening(port int) (*opening, error) {
 				}
 				return &entering{half: out, untrack: untrack}, nil
 			},
-			DisableCompression: true, MaxIdleConnsPerHost: idlePerHost, IdleConnTimeout: idleConnections, MaxResponseHeaderBytes: headBytesMax,
+			DisableCompression: true, MaxIdleConnsPerHost: idlePerHost, IdleConnTimeout: idleConnections,
+			MaxResponseHeaderBytes: headBytesMax,
 		},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),

@@ -239,7 +239,8 @@ func TestPlainHTTP(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			answer, body := r.ask(tc.request)
-			if answer.StatusCode != tc.status || !strings.HasPrefix(body, tc.words) && (tc.status == 200 || !strings.Contains(body, tc.words)) {
+			said := strings.HasPrefix(body, tc.words) || tc.status != 200 && strings.Contains(body, tc.words)
+			if answer.StatusCode != tc.status || !said {
 				t.Errorf("%d %s", answer.StatusCode, body)
 			}
 		})
@@ -339,8 +340,8 @@ func TestNamedAndLocal(t *testing.T) {
 	r.world.put(fmt.Sprintf("127.0.0.1:%d", port), local.Addr().String())
 	rules.Local = []int{port}
 	_, m := r.register("coder-1", rules, func(reg *wire.Register, files *[]*os.File) {
-		reg.Sockets = append(reg.Sockets, wire.Socket{Kind: wire.KindNamed, Host: 0, Port: 5432}, wire.Socket{Kind: wire.KindLocal, Port: port},
-			wire.Socket{Kind: wire.KindLocal, Port: 22})
+		reg.Sockets = append(reg.Sockets, wire.Socket{Kind: wire.KindNamed, Port: 5432})
+		reg.Sockets = append(reg.Sockets, wire.Socket{Kind: wire.KindLocal, Port: port}, wire.Socket{Kind: wire.KindLocal, Port: 22})
 		*files = append(*files, r.listen("named", "127.96.0.1:0"), r.listen("local", "127.0.0.1:0"), r.listen("local22", "127.0.0.1:0"))
 	})
 	if m.Registered == nil {

@@ -125,6 +125,7 @@ func (s *server) leave() {
 // greet reads a caller's first message and serves it.
 func (s *server) greet(u *net.UnixConn) error {
 	from := shim.Outside(u) // before anything is read: a PID can be reused later
+	var inside *shim.RunsInside
 	c := wire.NewConn(u)
 	_ = c.SetReadDeadline(time.Now().Add(helloPatience))
 	m, files, err := c.Receive()
@@ -138,7 +139,7 @@ func (s *server) greet(u *net.UnixConn) error {
 	case m.Hello.Version != wire.Version:
 		err = fmt.Errorf("proxy %d is of another version of Fairlead (%d) than the caller (%d); end its sessions, and it ends 10 s later",
 			os.Getpid(), wire.Version, m.Hello.Version)
-	case from != nil:
+	case from != nil && !(errors.As(from, &inside) && m.Hello.Role == wire.RoleSession):
 		err = from
 	case m.Hello.Role != wire.RoleSession && m.Hello.Role != wire.RoleWatcher:
 		err = fmt.Errorf("there is no role %q", m.Hello.Role)
@@ -152,7 +153,7 @@ func (s *server) greet(u *net.UnixConn) error {
 	if m.Hello.Role == wire.RoleWatcher {
 		return s.watch(c)
 	}
-	return s.attend(c)
+	return s.attend(c, inside)
 }
 
 // refuse sends a refusal, and returns it for the log.
@@ -160,8 +161,9 @@ func refuse(c *wire.Conn, id int, why error) error {
 	return errors.Join(why, c.Send(wire.Message{Refused: &wire.Refused{ID: id, Text: why.Error()}}))
 }
 
-// attend serves a session until its shim's connection ends.
-func (s *server) attend(c *wire.Conn) error {
+// attend serves a session until the connection of its shim ends. A step of a task that runs in a session, without a view of its own, makes
+// views for its commands: it registers itself, and nothing else.
+func (s *server) attend(c *wire.Conn, inside *shim.RunsInside) error {
 	_ = c.SetReadDeadline(time.Now().Add(helloPatience))
 	m, files, err := c.Receive()
 	_ = c.SetReadDeadline(time.Time{})
@@ -171,6 +173,9 @@ func (s *server) attend(c *wire.Conn) error {
 	case m.Register == nil:
 		closeAll(files)
 		return refuse(c, 0, errors.New("the first message of a session is no registration"))
+	case inside != nil && m.Register.Session != inside.Session:
+		closeAll(files)
+		return refuse(c, 0, fmt.Errorf("register %s: %w", shown(m.Register.Session), inside))
 	}
 	one, notes, err := s.newSession(c, m.Register, files)
 	if err != nil {
@@ -188,7 +193,7 @@ func (s *server) attend(c *wire.Conn) error {
 	err = c.Send(registered)
 	s.tell(registered)
 	for err == nil { // nothing more is expected: it waits for the end
-		m, files, err = c.Receive()
+		_, files, err = c.Receive()
 		closeAll(files)
 	}
 	s.mu.Lock()
@@ -273,7 +278,7 @@ func (s *server) tell(m wire.Message) (told bool) {
 	for _, w := range watchers {
 		if err := w.Send(m); err != nil {
 			s.forget(w)
-			w.Close()
+			_ = w.Close()
 			continue
 		}
 		told = true

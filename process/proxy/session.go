@@ -188,12 +188,6 @@ func (s *session) keep(c io.Closer) {
 	}
 }
 
-func (s *session) drop(c io.Closer) {
-	s.mu.Lock()
-	delete(s.closers, c)
-	s.mu.Unlock()
-}
-
 // close ends all of the session.
 func (s *session) close() {
 	s.mu.Lock()
@@ -209,10 +203,10 @@ func (s *session) close() {
 		st.close()
 	}
 	if s.web != nil {
-		s.web.Close()
+		_ = s.web.Close()
 	}
 	if s.conn != nil {
-		s.conn.Close()
+		_ = s.conn.Close()
 	}
 }
 
@@ -233,7 +227,7 @@ func (s *session) setRules(r network.Rules, keep bool) {
 		st.close()
 	}
 	if err := s.conn.Send(wire.Message{Rules: &wire.Rules{Session: s.name, Rules: r}}); err != nil {
-		s.conn.Close() // the shim hangs, or has gone: attend ends the session
+		_ = s.conn.Close() // the shim hangs, or has gone: attend ends the session
 	}
 }
 

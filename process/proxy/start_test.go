@@ -26,8 +26,25 @@ import (
 // callerVar makes a process of this test binary a caller of the proxy of a folder.
 const callerVar = "FAIRLEAD_TEST_CALLER"
 
+// registerVar makes it register a session.
+const registerVar = "FAIRLEAD_TEST_REGISTER"
+
 func callAs(folder string) int {
-	c, err := wire.Connect(context.Background(), folder, wire.RoleWatcher, wire.Options{})
+	name, role := os.Getenv(registerVar), wire.RoleWatcher
+	if name != "" {
+		role = wire.RoleSession
+	}
+	c, err := wire.Connect(context.Background(), folder, role, wire.Options{})
+	if err == nil && name != "" {
+		var m wire.Message
+		err = c.Send(wire.Message{Register: &wire.Register{Session: name}})
+		if err == nil {
+			m, _, err = c.Receive()
+		}
+		if err == nil && m.Refused != nil {
+			err = m.Refused
+		}
+	}
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -181,10 +198,12 @@ func TestCallersInSessions(t *testing.T) {
 	}{
 		{name: "the daemon", want: "served"},
 		{name: "a shim", env: []string{"FAIRLEAD_SHIM=0123.coder-1"}, want: "served"},
-		{name: "an agent", env: []string{"FAIRLEAD_MARK=0123.coder-1"}, want: "runs in session 0123.coder-1"},
-		{name: "a child of an agent", env: []string{"FAIRLEAD_MARK=0123.coder-1"}, shell: true, want: "runs in session 0123.coder-1"},
-		{name: "a child of a shim", env: []string{"FAIRLEAD_SHIM=0123.coder-1"}, shell: true, want: "runs in session 0123.coder-1"},
-		{name: "an agent as a shim", env: []string{"FAIRLEAD_MARK=0123.coder-1", "FAIRLEAD_SHIM=0123.coder-1"}, want: "runs in session 0123.coder-1"},
+		{name: "an agent", env: []string{"FAIRLEAD_MARK=0123.coder-1"}, want: "runs in session coder-1"},
+		{name: "a child of an agent", env: []string{"FAIRLEAD_MARK=0123.coder-1"}, shell: true, want: "runs in session coder-1"},
+		{name: "a child of a shim", env: []string{"FAIRLEAD_SHIM=0123.coder-1"}, shell: true, want: "runs in session coder-1"},
+		{name: "an agent as a shim", env: []string{"FAIRLEAD_MARK=0123.coder-1", "FAIRLEAD_SHIM=0123.coder-1"}, want: "runs in session coder-1"},
+		{name: "a step for its commands", env: []string{"FAIRLEAD_MARK=0123.coder-1", registerVar + "=coder-1"}, want: "served"},
+		{name: "a step as another session", env: []string{"FAIRLEAD_MARK=0123.coder-1", registerVar + "=coder-2"}, want: "runs in session coder-1"},
 	} {
 		cmd := exec.Command(exe)
 		if tc.shell {
@@ -255,7 +274,9 @@ func TestRegistrationsRefused(t *testing.T) {
 		{"a long name", func(reg *wire.Register, _ *[]*os.File) { reg.Session = strings.Repeat("x", 300) }, "has a name"},
 		{"an unknown kind", func(reg *wire.Register, _ *[]*os.File) { reg.Sockets[0].Kind = "door" }, "no such kind"},
 		{"no socket", func(_ *wire.Register, files *[]*os.File) { (*files)[0] = packet }, "socket 0 (proxy)"},
-		{"an unknown host", func(reg *wire.Register, _ *[]*os.File) { reg.Sockets[0] = wire.Socket{Kind: wire.KindNamed, Host: 3, Port: 1} }, "host 3 of 1"},
+		{"an unknown host", func(reg *wire.Register, _ *[]*os.File) {
+			reg.Sockets[0] = wire.Socket{Kind: wire.KindNamed, Host: 3, Port: 1}
+		}, "host 3 of 1"},
 		{"an unknown provider", func(reg *wire.Register, _ *[]*os.File) { reg.Keys = []wire.Key{{Provider: "none", Value: "x"}} }, "key of none"},
 		{"a key of two lines", func(reg *wire.Register, _ *[]*os.File) {
 			reg.Keys = []wire.Key{{Provider: "anthropic", Value: "secret\r\nX: y"}}

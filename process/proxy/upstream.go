@@ -109,7 +109,9 @@ func (u *upstream) connect(ctx context.Context, o outside, name string, port int
 	if err != nil {
 		return nil, fmt.Errorf("the upstream proxy: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = out.SetDeadline(time.Unix(1, 0)) })()
+	below := out
+	stop := context.AfterFunc(ctx, func() { _ = below.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
 	if u.proxy.Scheme == "https" {
 		config := u.tls()
 		config.ServerName = u.proxy.Hostname()

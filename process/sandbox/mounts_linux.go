@@ -462,28 +462,18 @@ func (m *mounter) over(from, at int, flags uint, attrs uint64) error {
 	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-const resolverBytesMax = 64 << 10
+const namesBytesMax = 64 << 10 // of a file with settings of name look-up; lists of hosts that block advertisements are larger
 
-// names copies the settings of name look-up, where /etc has only a link into /run, whose other files are sockets.
+// names are the settings of name look-up. Where /etc has only a link into /run, whose other files are sockets, they are copied.
 func (m *mounter) names() error {
+	if m.view.Network != nil {
+		return m.lookUp()
+	}
 	const file = "/etc/resolv.conf"
-	real, err := filepath.EvalSymlinks(file)
-	switch {
-	case err != nil:
-		return nil //nolint:nilerr // there is none
-	case m.view.Network != nil:
-		if err := m.resolve(real); err != nil {
-			return fmt.Errorf("put the settings of name look-up at %s: %w", real, err)
-		}
-		return nil
-	case !strings.HasPrefix(real, "/run/"):
-		return nil // it is where it is
+	if real, err := filepath.EvalSymlinks(file); err != nil || !strings.HasPrefix(real, "/run/") {
+		return nil //nolint:nilerr // there is none, or it is where it is
 	}
-	text, err := os.ReadFile(real)
-	if err != nil || len(text) > resolverBytesMax {
-		return nil //nolint:nilerr // it would not be readable inside either
-	}
-	return m.write(real, string(text))
+	return m.replace(file, func(text string) string { return text })
 }
 
 // memory is a file system in memory.

@@ -154,10 +154,37 @@ func (made ownSockets) serve() {
 // resolver are the settings of name look-up in a view with a network of its own: the proxy answers.
 const resolver = "nameserver 127.0.0.1\n"
 
-// resolve puts these settings where programs look, which is what /etc/resolv.conf leads to. Without that file they ask the same address.
-func (m *mounter) resolve(real string) error {
-	if strings.HasPrefix(real, "/run/") {
-		return m.write(real, resolver)
+// lookUp puts these settings where programs look, which is what /etc/resolv.conf leads to. Without that file they ask the same address. Of
+// /etc/hosts only the names of loopback are left: programs that look there first would not reach another address.
+func (m *mounter) lookUp() error {
+	if err := m.replace("/etc/resolv.conf", func(string) string { return resolver }); err != nil {
+		return err
+	}
+	return m.replace("/etc/hosts", loopbackNames)
+}
+
+func loopbackNames(hosts string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(hosts) {
+		if at := strings.Fields(line); len(at) > 1 && (strings.HasPrefix(at[0], "127.") || at[0] == "::1") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// replace has the view show another text in place of a file of the machine. A file that is too large stays.
+func (m *mounter) replace(file string, by func(text string) string) error {
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	text, err := readMost(real, namesBytesMax+1)
+	if err != nil || len(text) > namesBytesMax {
+		return nil //nolint:nilerr // it would not be readable inside either
+	}
+	if strings.HasPrefix(real, "/run/") { // where the view has a folder of its own
+		return m.write(real, by(string(text)))
 	}
 	at, err := m.point(real, false)
 	if errors.Is(err, unix.ENOENT) {
@@ -167,8 +194,8 @@ func (m *mounter) resolve(real string) error {
 		return err
 	}
 	defer unix.Close(at)
-	const own = "/run/resolv.conf"
-	if err := m.write(own, resolver); err != nil {
+	own := "/run/" + path.Base(file)
+	if err := m.write(own, by(string(text))); err != nil {
 		return err
 	}
 	from, err := unix.Openat2(m.root, own[1:], &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: noLinks})
@@ -176,7 +203,10 @@ func (m *mounter) resolve(real string) error {
 		return err
 	}
 	defer unix.Close(from)
-	return m.over(from, at, 0, unix.MOUNT_ATTR_RDONLY|holdMountFlags|unix.MOUNT_ATTR_NOEXEC)
+	if err := m.over(from, at, 0, unix.MOUNT_ATTR_RDONLY|holdMountFlags|unix.MOUNT_ATTR_NOEXEC); err != nil {
+		return fmt.Errorf("put the settings of name look-up at %s: %w", real, err)
+	}
+	return nil
 }
 
 // write makes a file in a folder in memory.

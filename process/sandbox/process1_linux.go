@@ -377,7 +377,7 @@ func (v View) missing(unheld []Row) error {
 	return nil
 }
 
-// wait waits for the program and, if the caller reads the reports, for everything else in the view.
+// wait waits for the program and, if the caller reads the reports and decides about it, for everything else in the view.
 func (v View) wait(pid int, to reports, made ownSockets) int {
 	quiet(v.Pass)
 	if v.Network != nil {
@@ -397,7 +397,7 @@ func (v View) wait(pid int, to reports, made ownSockets) int {
 				code = 128 + int(ws.Signal())
 			}
 			to.say(Ended{Status: uint32(ws)})
-			if to == 0 {
+			if to == 0 || v.EndsLeft {
 				return code
 			}
 		}

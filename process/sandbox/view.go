@@ -64,6 +64,9 @@ type View struct {
 	// left then ends with the program. It is a pipe, or with Network a unix socket, over which a Started brings the sockets.
 	Report int `json:"report,omitempty"`
 
+	// EndsLeft says that what the program leaves ends with it, also with Report.
+	EndsLeft bool `json:"ends_left,omitempty"`
+
 	// By says how the view is made, and Users and Processes which namespaces there are besides those of mounts and IPC: one of
 	// users, which root does not need, and one of processes, which needs a fresh /proc. [Ability] has them.
 	By        Mechanism `json:"by"`

@@ -3,8 +3,19 @@ package shim
 import (
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 )
+
+// RunsInside is the error of Outside for a process that runs in a session.
+type RunsInside struct {
+	PID     int
+	Session string
+}
+
+func (r *RunsInside) Error() string {
+	return fmt.Sprintf("process %d runs in session %s, and only Fairlead itself is served here", r.PID, r.Session)
+}
 
 // Outside returns an error unless the process at the other end of a unix socket is one of this user's that runs in no session. A shim runs
 // outside of its own session. Sessions in which this process itself runs do not count.
@@ -25,7 +36,8 @@ func Outside(c syscall.Conn) error {
 	defer p.close()
 	switch is := p.origin(func(pid int) Origin { return caller(pid, marksAround, ancestry, "", enclosing()) }); {
 	case is.Session != "":
-		return fmt.Errorf("process %d runs in session %s, and only Fairlead itself is served here", pid, is.Session)
+		_, session, _ := strings.Cut(is.Session, ".") // the mark begins with the workspace
+		return &RunsInside{pid, session}
 	case is.Unseen:
 		return fmt.Errorf("process %d ended before it could be identified, so it may have been an agent; connect again", pid)
 	}

@@ -144,10 +144,16 @@ func (c *Controller) shell(ctx context.Context, m *Slot, of ShellOf, folder stri
 	if err := file.Replace(filepath.Join(folder, shellRecord), encode.JSON(is), 0o600); err != nil {
 		return shell, is, fmt.Errorf("write the record of a shell: %w", err)
 	}
+	launch := spawn.Launch{Argv: ready.Launch.Argv, Env: append(seen.Env, driver.VariableWall+"=1"), View: &seen.View}
+	network := ""
+	if sandbox.Whole().Network {
+		launch = inNetwork(launch, *box, ProxyFolder(filepath.Dir(filepath.Dir(folder))))
+		network = string(encode.JSON(launch.Network))
+	}
 	shell = view.Shell{
-		Agent: of.Agent, Task: of.Run, Dir: seen.View.Dir, Shell: shellIn(seen), View: string(encode.JSON(seen.View)),
-		Lock: filepath.Join(folder, shellLock),
-		Env:  append(seen.Env, driver.VariableWall+"=1"), Made: filepath.Join(c.opts.Config.Dir, ".fairlead", "sessions"),
+		Agent: of.Agent, Task: of.Run, Dir: seen.View.Dir, Shell: shellIn(seen), View: string(encode.JSON(launch.View)),
+		Lock: filepath.Join(folder, shellLock), Network: network,
+		Env: launch.Env, Made: filepath.Join(c.opts.Config.Dir, ".fairlead", "sessions"),
 		Notes: slices.Clone(seen.Said),
 	}
 	if !m.Conf.Sandbox.On() {

@@ -57,7 +57,8 @@ type envelope struct {
 // count is how many fields of a message are set.
 func (m *Message) count() (n int) {
 	for _, set := range []bool{
-		m.Hello != nil, m.Register != nil, m.Registered != nil, m.Rules != nil, m.Event != nil, m.Open != nil, m.Opened != nil, m.Refused != nil,
+		m.Hello != nil, m.Register != nil, m.Registered != nil, m.Rules != nil,
+		m.Event != nil, m.Open != nil, m.Opened != nil, m.Refused != nil,
 	} {
 		if set {
 			n++

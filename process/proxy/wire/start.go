@@ -141,7 +141,7 @@ func Find(folder string, role Role) (*Conn, error) {
 		}
 		c := NewConn(s)
 		if err := c.greet(role); err != nil {
-			c.Close()
+			_ = c.Close()
 			return nil, err
 		}
 		return c, nil
