@@ -58,7 +58,7 @@ type wallAttempt struct {
 
 // wallAttempts returns the whole table.
 func wallAttempts() []wallAttempt {
-	return slices.Concat(writeAttempts, oldAttempts, mountAttempts, readAttempts, processAttempts, shareAttempts, rootAttempts,
+	return slices.Concat(writeAttempts, oldAttempts, mountAttempts, readAttempts, lookAttempts, processAttempts, shareAttempts, rootAttempts,
 		socketAttempts,
 		gitAttempts, checkoutAttempts, otherAttempts)
 }
