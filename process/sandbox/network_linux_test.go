@@ -361,7 +361,7 @@ func TestInsideCheck(t *testing.T) {
 const (
 	public4, private4, metadata4, carrier4, local4 = "203.0.113.7", "10.1.2.3", "169.254.169.254", "100.64.1.1", "127.0.0.1"
 	public6, private6, mapped6                     = "2001:db8::7", "fd00:ec2::254", "::ffff:203.0.113.7"
-	machinePort                                    = 7777
+	machinePort, ownPort                           = 7777, 7778 // ownPort: of a server beside the attempts
 	abstractName                                   = "@fairlead-network-test"
 )
 
@@ -369,20 +369,73 @@ const (
 type networkAttempt struct {
 	name string
 	try  func() error
+	twin func() error // the same act, to what a view has
 }
 
-func dialing(how, host string, port int) networkAttempt {
-	at := net.JoinHostPort(host, fmt.Sprint(port))
-	return networkAttempt{how + " to " + at, func() error {
+// says dials the machine's server, or the view's own one.
+func says(how, at string) func() error {
+	return func() error {
 		if got := dialed(how, at); got != "machine\n" {
 			return errors.New(got)
 		}
 		return nil
-	}}
+	}
+}
+
+func dialing(how, host string, port int) networkAttempt {
+	at, own := net.JoinHostPort(host, fmt.Sprint(port)), "127.0.0.1"
+	if strings.Contains(host, ":") {
+		own = "::1"
+	}
+	return networkAttempt{how + " to " + at, says(how, at), says(how, net.JoinHostPort(own, fmt.Sprint(ownPort)))}
 }
 
 func making(name string, family, kind, protocol int) networkAttempt {
-	return networkAttempt{"a socket: " + name, func() error { return opensSocket(family, kind, protocol) }}
+	return networkAttempt{
+		"a socket: " + name, func() error { return opensSocket(family, kind, protocol) },
+		func() error {
+			return errors.Join(opensSocket(unix.AF_INET, unix.SOCK_STREAM, 0), opensSocket(unix.AF_INET6, unix.SOCK_DGRAM, 0),
+				opensSocket(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0), opensSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
+		},
+	}
+}
+
+// sending is an act with an address: the public one, and that of the view.
+func sending(name string, act func(to unix.Sockaddr) error) networkAttempt {
+	return networkAttempt{
+		name, func() error { return act(&unix.SockaddrInet4{Addr: [4]byte{203, 0, 113, 7}, Port: machinePort}) },
+		func() error { return act(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: ownPort}) },
+	}
+}
+
+// mapped connects a socket of IPv6 to an address of IPv4.
+func mapped(name string, kind int) networkAttempt {
+	connect := func(at string, port int) func() error {
+		return func() error {
+			return throughSocket(unix.AF_INET6, kind, 0, func(fd int) error {
+				return unix.Connect(fd, &unix.SockaddrInet6{Addr: [16]byte(net.ParseIP(at).To16()), Port: port})
+			})
+		}
+	}
+	return networkAttempt{name, connect(mapped6, machinePort), connect("::ffff:127.0.0.1", ownPort)}
+}
+
+// listed looks for a text in a file of the network.
+func listed(file, text string) error {
+	b, err := os.ReadFile(file)
+	if err == nil && !strings.Contains(string(b), text) {
+		err = errors.New("not listed")
+	}
+	return err
+}
+
+// hasAddress looks for an address of this network.
+func hasAddress(want string) error {
+	all, err := net.InterfaceAddrs()
+	if err == nil && !slices.ContainsFunc(all, func(a net.Addr) bool { return strings.HasPrefix(a.String(), want) }) {
+		err = errors.New("not listed")
+	}
+	return err
 }
 
 // networkAttempts are the attempts.
@@ -398,46 +451,47 @@ func networkAttempts() (all []networkAttempt) {
 			dialing("tcp", host, 80), dialing("tcp", host, 853))
 	}
 	abstract := func(kind int, name string) networkAttempt {
-		return networkAttempt{"abstract socket, " + name, func() error { return connects(abstractName+name, kind) }}
+		return networkAttempt{
+			"abstract socket, " + name, func() error { return connects(abstractName+name, kind) },
+			func() error {
+				own := abstractName + "-own-" + name
+				return throughSocket(unix.AF_UNIX, kind, 0, func(fd int) error {
+					err := unix.Bind(fd, &unix.SockaddrUnix{Name: own})
+					if err == nil && kind != unix.SOCK_DGRAM {
+						err = unix.Listen(fd, 1)
+					}
+					return errors.Join(err, connects(own, kind))
+				})
+			},
+		}
 	}
+	stream := func(protocol int) func(to unix.Sockaddr) error {
+		return func(to unix.Sockaddr) error {
+			return throughSocket(unix.AF_INET, unix.SOCK_STREAM, protocol, func(fd int) error { return unix.Connect(fd, to) })
+		}
+	}
+	multipath := sending("MPTCP", stream(unix.IPPROTO_MPTCP))
+	multipath.twin = sending("TCP", stream(0)).twin // the only one that a view has
 	return append(all,
-		networkAttempt{"tcp to a mapped address", func() error { return connectsTo(unix.SOCK_STREAM, 0) }},
-		networkAttempt{"udp to a mapped address", func() error { return connectsTo(unix.SOCK_DGRAM, 0) }},
-		networkAttempt{"MPTCP", func() error {
-			return throughSocket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_MPTCP, connectsPublic)
-		}},
-		networkAttempt{"TCP fast open", func() error {
+		mapped("tcp to a mapped address", unix.SOCK_STREAM), mapped("udp to a mapped address", unix.SOCK_DGRAM), multipath,
+		sending("TCP fast open", func(to unix.Sockaddr) error {
 			return throughSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) error {
-				return unix.Sendto(fd, []byte("who\n"), unix.MSG_FASTOPEN, publicAddress())
+				return unix.Sendto(fd, []byte("who\n"), unix.MSG_FASTOPEN, to)
 			})
-		}},
-		networkAttempt{"UDP without connect", func() error {
-			return throughSocket(unix.AF_INET, unix.SOCK_DGRAM, 0, func(fd int) error { return unix.Sendto(fd, []byte("who\n"), 0, publicAddress()) })
-		}},
-		networkAttempt{"from an address of the machine", func() error {
-			return throughSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) error {
-				return unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{10, 1, 2, 3}})
-			})
-		}},
-		networkAttempt{"a multicast group", func() error {
-			return throughSocket(unix.AF_INET, unix.SOCK_DGRAM, 0, func(fd int) error {
-				return unix.Sendto(fd, []byte("who\n"), 0, &unix.SockaddrInet4{Addr: [4]byte{224, 0, 0, 251}, Port: 5353})
-			})
-		}},
-		networkAttempt{"the machine's connections are listed", func() error {
-			text, err := os.ReadFile("/proc/net/tcp6")
-			if err == nil && !strings.Contains(string(text), fmt.Sprintf(":%04X ", machinePort)) {
-				err = errors.New("not listed")
-			}
-			return err
-		}},
-		networkAttempt{"the machine's addresses are listed", func() error {
-			all, err := net.InterfaceAddrs()
-			if err == nil && !slices.ContainsFunc(all, func(a net.Addr) bool { return strings.HasPrefix(a.String(), private4) }) {
-				err = errors.New("not listed")
-			}
-			return err
-		}},
+		}),
+		sending("UDP without connect", func(to unix.Sockaddr) error {
+			return throughSocket(unix.AF_INET, unix.SOCK_DGRAM, 0, func(fd int) error { return unix.Sendto(fd, []byte("who\n"), 0, to) })
+		}),
+		networkAttempt{"from an address of the machine", bindsTo(10, 1, 2, 3), bindsTo(127, 1, 2, 3)},
+		networkAttempt{"a multicast group", sendsTo(224, 0, 0, 251), sendsTo(127, 0, 0, 1)},
+		networkAttempt{
+			"the machine's connections are listed", func() error { return listed("/proc/net/tcp6", fmt.Sprintf(":%04X ", machinePort)) },
+			func() error { return listed("/proc/net/tcp6", fmt.Sprintf(":%04X ", ownPort)) },
+		},
+		networkAttempt{
+			"the machine's addresses are listed", func() error { return hasAddress(private4) },
+			func() error { return hasAddress("127.0.0.1") },
+		},
 		abstract(unix.SOCK_STREAM, "stream"), abstract(unix.SOCK_SEQPACKET, "seqpacket"), abstract(unix.SOCK_DGRAM, "dgram"),
 		making("vsock", unix.AF_VSOCK, unix.SOCK_STREAM, 0), making("ALG", unix.AF_ALG, unix.SOCK_SEQPACKET, 0),
 		making("Bluetooth", unix.AF_BLUETOOTH, unix.SOCK_SEQPACKET, 0), making("CAN", unix.AF_CAN, unix.SOCK_RAW, 1),
@@ -450,10 +504,7 @@ func networkAttempts() (all []networkAttempt) {
 		making("netfilter", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER),
 		making("generic netlink", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_GENERIC),
 		making("audit", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT),
-		networkAttempt{"a pair of TIPC sockets", func() error {
-			_, err := unix.Socketpair(unix.AF_TIPC, unix.SOCK_SEQPACKET, 0)
-			return err
-		}},
+		networkAttempt{"a pair of TIPC sockets", socketPair(unix.AF_TIPC), socketPair(unix.AF_UNIX)},
 	)
 }
 
@@ -466,17 +517,30 @@ func throughSocket(family, kind, protocol int, use func(fd int) error) error {
 	return use(fd)
 }
 
-func publicAddress() unix.Sockaddr {
-	return &unix.SockaddrInet4{Addr: [4]byte{203, 0, 113, 7}, Port: machinePort}
+func bindsTo(a, b, c, d byte) func() error {
+	return func() error {
+		return throughSocket(unix.AF_INET, unix.SOCK_STREAM, 0, func(fd int) error {
+			return unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{a, b, c, d}})
+		})
+	}
 }
 
-func connectsPublic(fd int) error { return unix.Connect(fd, publicAddress()) }
+func sendsTo(a, b, c, d byte) func() error {
+	return func() error {
+		return throughSocket(unix.AF_INET, unix.SOCK_DGRAM, 0, func(fd int) error {
+			return unix.Sendto(fd, []byte("who\n"), 0, &unix.SockaddrInet4{Addr: [4]byte{a, b, c, d}, Port: 5353})
+		})
+	}
+}
 
-// connectsTo connects a socket of IPv6 to an address of IPv4.
-func connectsTo(kind, protocol int) error {
-	return throughSocket(unix.AF_INET6, kind, protocol, func(fd int) error {
-		return unix.Connect(fd, &unix.SockaddrInet6{Addr: [16]byte(net.ParseIP(mapped6).To16()), Port: machinePort})
-	})
+func socketPair(family int) func() error {
+	return func() error {
+		ends, err := unix.Socketpair(family, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(unix.Close(ends[0]), unix.Close(ends[1]))
+	}
 }
 
 // cannotEverywhereNetwork says which are sockets whose modules not every kernel has.
@@ -484,11 +548,16 @@ func cannotEverywhereNetwork(name string) bool {
 	return strings.HasPrefix(name, "a socket: ") || name == "MPTCP" || strings.Contains(name, "TIPC")
 }
 
-// makeNetworkAttempts prints what each attempt gave.
+// makeNetworkAttempts prints what each attempt gave, and its twin.
 func makeNetworkAttempts() {
+	if err := serveMachine(ownPort); err != nil {
+		fmt.Println("a server of its own:", err)
+		os.Exit(1)
+	}
 	out := json.NewEncoder(os.Stdout)
 	for _, a := range networkAttempts() {
-		_ = out.Encode([2]string{a.name, outcomeOf(func(target) error { return a.try() }, target{In: "/tmp"})})
+		outcome := func(act func() error) string { return outcomeOf(func(target) error { return act() }, target{In: "/tmp"}) }
+		_ = out.Encode([3]string{a.name, outcome(a.try), outcome(a.twin)})
 	}
 }
 
@@ -593,7 +662,7 @@ func sourceOf(oob []byte) []byte {
 }
 
 // TestNetworkAttempts makes every known attempt to get out of a view's network: first without a view, to see that it works at all, and
-// then in a view, where none may succeed.
+// then in a view, where none may succeed, while its allowed twin does.
 func TestNetworkAttempts(t *testing.T) {
 	needNetwork(t)
 	if os.Geteuid() != 0 {
@@ -609,9 +678,9 @@ func TestNetworkAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	var results [][2]string
+	var results [][3]string
 	for line := range strings.Lines(string(out)) {
-		var r [2]string
+		var r [3]string
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -631,6 +700,9 @@ func TestNetworkAttempts(t *testing.T) {
 		held := results[len(all)+i]
 		if held[0] != a.name || held[1] == worked {
 			t.Errorf("%s: %q", a.name, held)
+		}
+		if held[2] != worked {
+			t.Errorf("%s: its allowed twin gave %q", a.name, held[2])
 		}
 		if strings.HasPrefix(a.name, "a socket: ") && held[1] != unix.EACCES.Error() { // whatever modules there are
 			t.Errorf("%s: the filter lets it through: %q", a.name, held)
