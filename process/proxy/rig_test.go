@@ -103,7 +103,7 @@ func (w *world) dials() []netip.AddrPort {
 
 // rig is a proxy with one session.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	world   *world
 	server  *server
 	path    string
@@ -159,7 +159,7 @@ func newServerRig(t *testing.T) *rig {
 }
 
 // testLog shows a log while the test runs.
-type testLog struct{ t *testing.T }
+type testLog struct{ t testing.TB }
 
 func (l testLog) Write(b []byte) (int, error) {
 	if l.t.Context().Err() == nil {

@@ -180,7 +180,7 @@ func addrBytes(text string) string { return string(netip.MustParseAddr(text).AsS
 func connectWay(name, target, want string) way {
 	return way{
 		name: "CONNECT to " + name, want: want,
-		try: func() (string, error) { return tunneled(target, noTLS, get("/", "x"), " end") },
+		try:      func() (string, error) { return tunneled(target, noTLS, get("/", "x"), " end") },
 		wantTwin: forAllowed, twin: func() (string, error) {
 			return tunneled(allowed+":80", noTLS, get("/", allowed), " end")
 		},
