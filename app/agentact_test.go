@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/tools"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -34,7 +34,7 @@ func tokenIn(_, session string) driver.MCP { return driver.MCP{Token: "the token
 
 // callerOf returns an agent with the token of its session.
 func callerOf(agent, session string) tools.AgentCaller {
-	return tools.AgentCaller{Agent: agent, Session: session, TokenHash: seam.HashOfToken(tokenIn(agent, session).Token)}
+	return tools.AgentCaller{Agent: agent, Session: session, TokenHash: sessions.HashOfToken(tokenIn(agent, session).Token)}
 }
 
 // acting starts an engine whose agents can make tool calls.
@@ -172,7 +172,7 @@ func TestActsOfOthersAreRefused(t *testing.T) {
 			t.Errorf("bob in ada's session: %v", err)
 		}
 		forged := ada // an open session with another token
-		for _, hash := range []string{"", seam.HashOfToken("guessed"), seam.HashOfToken(tokenIn("bob", "bob-1").Token)} {
+		for _, hash := range []string{"", sessions.HashOfToken("guessed"), sessions.HashOfToken(tokenIn("bob", "bob-1").Token)} {
 			forged.TokenHash = hash
 			if err := e.Tools.ActOpen(ctx, forged); !errors.As(err, &over) {
 				t.Errorf("a forged token is valid: %v", err)

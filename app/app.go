@@ -20,9 +20,9 @@ import (
 	"github.com/fairlead-dev/fairlead/work/listen"
 	"github.com/fairlead-dev/fairlead/work/network"
 	"github.com/fairlead-dev/fairlead/work/notices"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/questions"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/tasks"
 	"github.com/fairlead-dev/fairlead/work/tools"
@@ -50,12 +50,12 @@ type App struct {
 
 	Cluster *membership.Controller // the other machines of the team
 
-	opts seam.Options
+	opts outside.Options
 	log  *slog.Logger
 }
 
 // Open replays the journal. It starts and writes nothing; Run does.
-func Open(ctx context.Context, opts seam.Options) (*App, error) {
+func Open(ctx context.Context, opts outside.Options) (*App, error) {
 	l := loop.New(ctx,
 		loop.Options{
 			Journal: opts.Journal, Log: opts.Log, FileSum: agents.RenderSum, DocumentSum: crewctl.DocumentSum, Zone: time.Local,

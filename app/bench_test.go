@@ -16,7 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fsnotify/fsnotify"
@@ -76,7 +76,7 @@ func benchEngine(b testing.TB, yaml string, edits ...func(*config.Config)) (*App
 	if err != nil {
 		b.Fatal(err)
 	}
-	e, err := Open(ctx, seam.Options{
+	e, err := Open(ctx, outside.Options{
 		Name: "bench", Documents: documents, Sessions: folders, Config: conf, Journal: appended, Files: files, Log: log,
 		Lookup: os.LookupEnv, BootID: workspace.BootID(),
 		Host:    &sessions.Shims{Folder: filepath.Join(dir, "sessions"), Workspace: dir},

@@ -13,7 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/agents"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/host"
@@ -51,14 +52,14 @@ type bubble struct {
 
 	unsaving bool // the journal refuses snapshots
 
-	sessions seam.Sessions // dispatch folders; nil: none
+	sessions outside.Sessions // dispatch folders; nil: none
 
-	began   time.Time     // when the machine began
-	cluster *seam.Cluster // nil: there are no other hosts
+	began   time.Time        // when the machine began
+	cluster *outside.Cluster // nil: there are no other hosts
 
-	conflicts func(context.Context, string, []string) ([]seam.ProcessConflict, error) // finds processes that have a conversation open
-	tellers   *seam.Notices
-	proxy     func() (seam.ProxyConn, error) // nil: there is none
+	conflicts func(context.Context, string, []string) ([]sessionhost.ProcessConflict, error) // finds processes that have a conversation open
+	tellers   *outside.Notices
+	proxy     func() (outside.ProxyConn, error) // nil: there is none
 }
 
 // inBubble runs a test in its own bubble.
@@ -115,7 +116,7 @@ func (b *bubble) open(last int, undone bool) {
 	if b.unsaving {
 		history = unsaving{history}
 	}
-	e, err := Open(b.t.Context(), seam.Options{
+	e, err := Open(b.t.Context(), outside.Options{
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: hostHandle{b.host, b.crashPoint},
 		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
 		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.conflicts, Notices: b.tellers, Cluster: b.cluster, Proxy: b.proxy,
@@ -275,7 +276,7 @@ func (l *logBuffer) String() string {
 }
 
 var (
-	_ seam.Files   = (*fakeFiles)(nil)
-	_ seam.Host    = hostHandle{}
-	_ seam.Process = (*fakeProc)(nil)
+	_ outside.Files       = (*fakeFiles)(nil)
+	_ sessionhost.Host    = hostHandle{}
+	_ sessionhost.Process = (*fakeProc)(nil)
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -186,7 +186,7 @@ func TestFolderNames(t *testing.T) {
 // TestChosenFolders checks that the newest folders are watched, and those for which agents work.
 func TestChosenFolders(t *testing.T) {
 	p := &dispatchctl.FolderWriter{
-		E: dispatchctl.New(nil, seam.Options{Log: slogNone()}, nil), Known: map[string]*dispatchctl.WrittenFolder{},
+		E: dispatchctl.New(nil, outside.Options{Log: slogNone()}, nil), Known: map[string]*dispatchctl.WrittenFolder{},
 	}
 	var paths []string
 	for i := range dispatchctl.FoldersMax + 50 {

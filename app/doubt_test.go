@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/read/status"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/process/shim"
@@ -150,9 +150,12 @@ func TestStoppedAgent(t *testing.T) {
 // by why.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
-	cases := map[string]func(*seam.Proof) string{
-		"another process": func(p *seam.Proof) string { p.PID = 4711; return "as process 1007, and its shim holds process 4711" },
-		"its number is reused": func(p *seam.Proof) string {
+	cases := map[string]func(*sessionhost.Proof) string{
+		"another process": func(p *sessionhost.Proof) string {
+			p.PID = 4711
+			return "as process 1007, and its shim holds process 4711"
+		},
+		"its number is reused": func(p *sessionhost.Proof) string {
 			p.Against = "its shim says that it runs as process 1007, and that process " + sessions.LifeWords[shim.Reused]
 			return "belongs to another process"
 		},
@@ -166,7 +169,7 @@ func TestContradictions(t *testing.T) {
 				e := b.engine
 				real := e.Sessions.Proc("coder-1")
 				var want string
-				e.Sessions.SetProc("coder-1", liar{real, func(p *seam.Proof) { want = lie(p) }})
+				e.Sessions.SetProc("coder-1", liar{real, func(p *sessionhost.Proof) { want = lie(p) }})
 				shown := b.view("coder")
 				if !unsure(shown) || !strings.Contains(shown.Doubt, want) || shown.Badge != view.BadgeRunning {
 					t.Errorf("%s, doubt %q", shown.Certainty, shown.Doubt)
@@ -185,11 +188,11 @@ func TestContradictions(t *testing.T) {
 }
 
 type liar struct {
-	seam.Process
-	lie func(*seam.Proof)
+	sessionhost.Process
+	lie func(*sessionhost.Proof)
 }
 
-func (l liar) Evidence(ctx context.Context) (seam.Proof, error) {
+func (l liar) Evidence(ctx context.Context) (sessionhost.Proof, error) {
 	p, err := l.Process.Evidence(ctx)
 	l.lie(&p)
 	return p, err

@@ -19,7 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/app/starts"
@@ -34,7 +35,7 @@ import (
 // DryRun returns what Run would do first, without doing it. It decides with the code of recovery,
 // from the observer's information, on a journal that stores nothing. It does not use the options
 // Host and Files. Nothing is appended, written, adopted or started.
-func DryRun(ctx context.Context, opts seam.Options, look seam.Observer) (view.Plan, error) {
+func DryRun(ctx context.Context, opts outside.Options, look outside.Observer) (view.Plan, error) {
 	opts.Journal = &dryJournal{Journal: opts.Journal}
 	opts.Log = slog.New(slog.DiscardHandler)
 	opts.Planned, opts.Host, opts.Files = nil, nil, nil
@@ -56,7 +57,7 @@ func DryRun(ctx context.Context, opts seam.Options, look seam.Observer) (view.Pl
 }
 
 // observeSessions is AdoptAll for a dry run.
-func (e *App) observeSessions(ctx context.Context, look seam.Observer) []starts.Adoption {
+func (e *App) observeSessions(ctx context.Context, look outside.Observer) []starts.Adoption {
 	return e.Starts.EachOpen(func(a *starts.Adoption) {
 		var pid int
 		a.Found, pid, a.Err = look.Session(ctx, a.Session.ID, e.Loop.State().Epoch)
@@ -67,7 +68,7 @@ func (e *App) observeSessions(ctx context.Context, look seam.Observer) []starts.
 }
 
 // observeFiles is ReadFiles for a dry run.
-func (e *App) observeFiles(ctx context.Context, look seam.Observer) error {
+func (e *App) observeFiles(ctx context.Context, look outside.Observer) error {
 	type page struct {
 		looks []agentstate.Seen
 		err   error
@@ -147,8 +148,8 @@ func (observedProcess) End(context.Context, time.Duration) error { return errObs
 
 func (observedProcess) Ack(context.Context) error { return errObserved }
 
-func (observedProcess) Evidence(context.Context) (seam.Proof, error) {
-	return seam.Proof{}, errObserved
+func (observedProcess) Evidence(context.Context) (sessionhost.Proof, error) {
+	return sessionhost.Proof{}, errObserved
 }
 
 func (observedProcess) Close() error { return nil }
@@ -164,19 +165,19 @@ type DiskObserver struct {
 	Folder string // as in sessions.Shims
 }
 
-var _ seam.Observer = DiskObserver{}
+var _ outside.Observer = DiskObserver{}
 
-// Session implements seam.Observer.
-func (y DiskObserver) Session(ctx context.Context, session string, epoch uint64) (seam.Found, int, error) {
+// Session implements outside.Observer.
+func (y DiskObserver) Session(ctx context.Context, session string, epoch uint64) (sessionhost.Found, int, error) {
 	sight, err := shim.Look(ctx, filepath.Join(y.Folder, session))
 	if err != nil {
 		return "", 0, fmt.Errorf("adopt %s: %w", session, err)
 	}
 	if sight.Fence > epoch && shim.PlausibleEpoch(epoch, sight.Fence) {
-		return "", 0, &seam.Fenced{Why: (&shim.Fenced{Mine: epoch, Seen: sight.Fence}).Error()}
+		return "", 0, &sessionhost.Fenced{Why: (&shim.Fenced{Mine: epoch, Seen: sight.Fence}).Error()}
 	}
 	if sight.Other != nil {
-		return "", sight.AgentPID, &seam.NotAdopted{Why: sight.Silence}
+		return "", sight.AgentPID, &sessionhost.NotAdopted{Why: sight.Silence}
 	}
 	if sight.Phase == shim.Running && !sight.Answers {
 		return "", sight.AgentPID, fmt.Errorf("its shim (process %d) exists but does not answer: %s", sight.ShimPID, sight.Silence)
@@ -184,19 +185,19 @@ func (y DiskObserver) Session(ctx context.Context, session string, epoch uint64)
 	return sessions.FoundAs[sight.Phase], sight.AgentPID, nil
 }
 
-// Proof implements seam.Options.Look.
-func (y DiskObserver) Proof(ctx context.Context, session string) (seam.Proof, error) {
+// Proof implements outside.Options.Look.
+func (y DiskObserver) Proof(ctx context.Context, session string) (sessionhost.Proof, error) {
 	sight, err := shim.Look(ctx, filepath.Join(y.Folder, session))
 	if err != nil {
-		return seam.Proof{}, err
+		return sessionhost.Proof{}, err
 	}
-	proof := seam.Proof{ShimPID: sight.ShimPID, PID: sight.AgentPID, Observed: true}
+	proof := sessionhost.Proof{ShimPID: sight.ShimPID, PID: sight.AgentPID, Observed: true}
 	switch {
 	case sight.Phase != shim.Running:
 		proof.Against = fmt.Sprintf("%s does not run any more (%s); the next `fairlead up` records its end", session,
 			phaseWords[sight.Phase])
 	case !sight.Answers:
-		return seam.Proof{}, errors.New(sight.Silence)
+		return sessionhost.Proof{}, errors.New(sight.Silence)
 	}
 	return proof, nil
 }
@@ -212,7 +213,7 @@ const (
 	tornLook     = 10 * time.Millisecond                // interval between two reads meanwhile
 )
 
-// File implements seam.Observer. It reads malformed content until it has stayed the same for as
+// File implements outside.Observer. It reads malformed content until it has stayed the same for as
 // long as SPEC says. It keeps no copies.
 func (DiskObserver) File(ctx context.Context, _, folder string) ([]agentstate.Seen, error) {
 	names, err := os.ReadDir(folder)
@@ -300,7 +301,7 @@ func fileVersion(path string) agentstate.Seen {
 	return s
 }
 
-// Orphans implements seam.Observer.
-func (y DiskObserver) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orphan, error) {
+// Orphans implements outside.Observer.
+func (y DiskObserver) Orphans(ctx context.Context, over func(string) bool) ([]sessionhost.Orphan, error) {
 	return sessions.OrphansIn(ctx, y.Folder, over)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/work/agents"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -254,7 +254,7 @@ func TestFenced(t *testing.T) {
 					b.run()
 				}
 				err := b.failed()
-				var fenced *seam.Fenced
+				var fenced *sessionhost.Fenced
 				if !errors.As(err, &fenced) || !strings.Contains(err.Error(), "another fairlead") {
 					t.Errorf("the engine stopped with %v", err)
 				}

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/process/driver"
 )
@@ -127,7 +127,7 @@ type hostHandle struct {
 	crashPoint *crashPoint
 }
 
-func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
+func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch spawn.Launch, _ time.Duration) (sessionhost.Process, error) {
 	if err := h.starts.ask(id); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch s
 		defer h.mu.Unlock()
 		switch {
 		case epoch < h.fence:
-			refused = &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
+			refused = &sessionhost.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
 			return
 		case h.sessions[id] != nil:
 			refused = &spawn.AlreadyStarted{Session: id}
@@ -178,7 +178,7 @@ func (h hostHandle) Start(ctx context.Context, id string, epoch uint64, launch s
 	return &fakeProc{fakeSession: s, crashPoint: h.crashPoint, epoch: epoch, ctx: ctx}, nil
 }
 
-func (h hostHandle) Adopt(_ context.Context, id string, epoch uint64) (seam.Process, seam.Found, error) {
+func (h hostHandle) Adopt(_ context.Context, id string, epoch uint64) (sessionhost.Process, sessionhost.Found, error) {
 	if err := h.adopts.ask(id); err != nil {
 		return nil, "", err
 	}
@@ -188,21 +188,21 @@ func (h hostHandle) Adopt(_ context.Context, id string, epoch uint64) (seam.Proc
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if epoch < h.fence {
-		return nil, "", &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
+		return nil, "", &sessionhost.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
 	}
 	h.fence = epoch
 	s := h.sessions[id]
 	if s == nil {
-		return nil, seam.NeverStarted, nil
+		return nil, sessionhost.NeverStarted, nil
 	}
 	p := &fakeProc{fakeSession: s, crashPoint: h.crashPoint, epoch: epoch}
 	switch {
 	case !s.isOver():
-		return p, seam.Running, nil
+		return p, sessionhost.Running, nil
 	case s.ending.Lost:
-		return p, seam.Lost, nil
+		return p, sessionhost.Lost, nil
 	default:
-		return p, seam.Exited, nil
+		return p, sessionhost.Exited, nil
 	}
 }
 
@@ -220,7 +220,7 @@ func (h hostHandle) Output(_ context.Context, id string, offset int64) (io.ReadC
 
 func (h hostHandle) Sweep(context.Context) ([]string, error) { return nil, nil }
 
-func (h hostHandle) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) {
+func (h hostHandle) Orphans(context.Context, func(string) bool) ([]sessionhost.Orphan, error) {
 	return nil, nil
 }
 
@@ -325,7 +325,7 @@ func (p *fakeProc) allowed() error {
 	p.host.mu.Lock()
 	defer p.host.mu.Unlock()
 	if p.epoch < p.host.fence {
-		return &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", p.epoch)}
+		return &sessionhost.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", p.epoch)}
 	}
 	return nil
 }
@@ -351,10 +351,10 @@ func (p *fakeProc) Ack(context.Context) error {
 	})
 }
 
-func (p *fakeProc) Evidence(context.Context) (seam.Proof, error) {
+func (p *fakeProc) Evidence(context.Context) (sessionhost.Proof, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return seam.Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.start, Bytes: int64(len(p.out))}, p.allowed()
+	return sessionhost.Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.start, Bytes: int64(len(p.out))}, p.allowed()
 }
 
 func (p *fakeProc) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }

@@ -15,7 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // A repository of one machine shows no hosts, and refuses orders about them.
@@ -130,7 +131,7 @@ func TestHostOfATask(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := OpenReadOnly(t.Context(), seam.Options{
+		e, err := OpenReadOnly(t.Context(), outside.Options{
 			Name: "test", Config: b.conf, Journal: then, Host: hostHandle{b.host, newCrashPoint(0, false)}, Drivers: b.engine.opts.Drivers,
 			Log: slog.New(slog.DiscardHandler), At: time.Now(),
 		})
@@ -156,7 +157,7 @@ func TestHostOfATask(t *testing.T) {
 func TestMayLead(t *testing.T) {
 	t.Parallel()
 	conf := &config.Config{Sum: "1"}
-	is := &seam.Cluster{Name: "b", Stream: true}
+	is := &outside.Cluster{Name: "b", Stream: true}
 	with := func(h host.Host) *team.Team {
 		return &team.Team{Hosts: host.Hosts{Hosts: map[string]*host.Host{"b": &h}}}
 	}
@@ -164,7 +165,7 @@ func TestMayLead(t *testing.T) {
 		"the journal went back": {State: host.Joined}, "it has left": {State: host.Left, Engine: "b:1"},
 		"it was removed": {State: host.Doubted, Engine: "b:1", RemovedBy: "human/ann"},
 	} {
-		var fenced *seam.Fenced
+		var fenced *sessionhost.Fenced
 		if err := mayLead(is, with(no), conf); !errors.As(err, &fenced) {
 			t.Errorf("%s, and it leads: %v", why, err)
 		}
@@ -174,7 +175,7 @@ func TestMayLead(t *testing.T) {
 		t.Error(err)
 	}
 	// The configuration of the previous leader is another one.
-	var fenced *seam.Fenced
+	var fenced *sessionhost.Fenced
 	if err := mayLead(is, &team.Team{Leader: "a", Config: "2"}, conf); !errors.As(err, &fenced) ||
 		!strings.Contains(fenced.Why, "(1) is not the one with which a leads or led the team (2)") {
 		t.Errorf("it leads with another configuration: %v", err)

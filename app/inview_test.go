@@ -10,7 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -20,14 +20,15 @@ const viewVar = "FAIRLEAD_TEST_VIEW"
 // viewed starts each session in a view with the workspace and this program.
 type viewed struct{ *sessions.Shims }
 
-func inView(host *sessions.Shims) seam.Host {
+func inView(host *sessions.Shims) sessionhost.Host {
 	if os.Getenv(viewVar) == "" {
 		return host
 	}
 	return viewed{host}
 }
 
-func (h viewed) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (seam.Process, error) {
+func (h viewed) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration,
+) (sessionhost.Process, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver/claude"
 	"github.com/fairlead-dev/fairlead/process/driver/codex"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
+	_ "github.com/fairlead-dev/fairlead/process/proxy" // runs in a process of this binary
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/shim"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // fakeProxy is the far end of the daemon's connection to the proxy.
@@ -31,7 +31,7 @@ func newFakeProxy() *fakeProxy {
 	return &fakeProxy{heard: make(chan wire.Message), gone: make(chan struct{})}
 }
 
-func (p *fakeProxy) dial() (seam.ProxyConn, error) {
+func (p *fakeProxy) dial() (outside.ProxyConn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.down {

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/notices"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // sentNotices records what the targets of a test were sent.
@@ -45,7 +45,7 @@ func (l *sentNotices) lines() []string {
 // notifies configures targets. Their deliveries succeed, unless the test says otherwise.
 func (b *bubble) notifies(targets ...notice.Target) *sentNotices {
 	l := &sentNotices{}
-	b.tellers = &seam.Notices{
+	b.tellers = &outside.Notices{
 		Targets: targets, Kinds: map[string]string{},
 		Send: func(ctx context.Context, target string, listed []notice.Notice, more int) *notice.Failure {
 			l.mu.Lock()

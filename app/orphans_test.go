@@ -12,7 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -76,7 +76,7 @@ func (w *world) plan() view.Plan {
 		w.t.Fatal(err)
 	}
 	defer j.Close()
-	plan, err := DryRun(w.t.Context(), seam.Options{
+	plan, err := DryRun(w.t.Context(), outside.Options{
 		Name: "test", Config: conf, Journal: j, Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},
 		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: slog.New(slog.DiscardHandler),
 	}, DiskObserver{Folder: filepath.Join(w.dir, ".fairlead", "sessions")})

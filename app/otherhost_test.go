@@ -19,7 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/local"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // otherHost is another machine of a bubble's team. Its daemon follows the rules of core/host, its checkouts are real,
@@ -42,7 +43,7 @@ type otherHost struct {
 // others makes the bubble a leader, named a, of some other hosts. They are away.
 func (b *bubble) others(names ...string) (all []*otherHost) {
 	b.t.Helper()
-	b.cluster = &seam.Cluster{
+	b.cluster = &outside.Cluster{
 		Team: "shop", Name: "a", Capacity: 2, Folder: filepath.Join(b.conf.Dir, ".fairlead", "hosts"), Recheck: func() {},
 		Dial: func(ctx context.Context, name string) (*http.Client, string, error) {
 			for _, o := range all {
@@ -191,9 +192,9 @@ func (o *otherHost) route(pattern string, answer func(ctx context.Context, id st
 	})
 }
 
-func statusOf(p seam.Process) wire.Status {
+func statusOf(p sessionhost.Process) wire.Status {
 	is := wire.Status{PID: p.PID()}
-	is.Input, is.Label = p.(seam.InputWriter).Input()
+	is.Input, is.Label = p.(sessionhost.InputWriter).Input()
 	return is
 }
 
@@ -249,18 +250,18 @@ func (o *otherHost) serveStart(here hostHandle) {
 }
 
 func (o *otherHost) serveProcess(here hostHandle) {
-	proc := func(ctx context.Context, id string, r *http.Request) (seam.Process, error) {
+	proc := func(ctx context.Context, id string, r *http.Request) (sessionhost.Process, error) {
 		epoch, err := strconv.ParseUint(r.Header.Get(wire.EpochField), 10, 64)
 		if err != nil {
 			return nil, err
 		}
 		p, found, err := here.Adopt(ctx, id, epoch)
-		if err == nil && found == seam.NeverStarted {
+		if err == nil && found == sessionhost.NeverStarted {
 			err = &wire.Problem{Code: wire.NotHere, Why: "there is no such session"}
 		}
 		return p, err
 	}
-	order := func(pattern string, do func(ctx context.Context, p seam.Process, r *http.Request) (any, error)) {
+	order := func(pattern string, do func(ctx context.Context, p sessionhost.Process, r *http.Request) (any, error)) {
 		o.route(pattern, func(ctx context.Context, id string, r *http.Request) (any, error) {
 			p, err := proc(ctx, id, r)
 			if err != nil {
@@ -269,7 +270,7 @@ func (o *otherHost) serveProcess(here hostHandle) {
 			return do(ctx, p, r)
 		})
 	}
-	order("GET "+wire.EndedRoute, func(ctx context.Context, p seam.Process, _ *http.Request) (any, error) {
+	order("GET "+wire.EndedRoute, func(ctx context.Context, p sessionhost.Process, _ *http.Request) (any, error) {
 		select {
 		case <-p.Done():
 			return p.Ended(ctx)
@@ -277,28 +278,30 @@ func (o *otherHost) serveProcess(here hostHandle) {
 			return nil, ctx.Err()
 		}
 	})
-	order("POST "+wire.InputRoute, func(ctx context.Context, p seam.Process, r *http.Request) (any, error) {
+	order("POST "+wire.InputRoute, func(ctx context.Context, p sessionhost.Process, r *http.Request) (any, error) {
 		var in wire.InputIn
 		if err := wire.Read(r.Body, &in); err != nil {
 			return nil, err
 		}
-		return struct{}{}, p.(seam.InputWriter).SendAs(ctx, in.Label, in.Bytes)
+		return struct{}{}, p.(sessionhost.InputWriter).SendAs(ctx, in.Label, in.Bytes)
 	})
-	order("POST "+wire.CloseInputRoute, func(ctx context.Context, p seam.Process, _ *http.Request) (any, error) {
+	order("POST "+wire.CloseInputRoute, func(ctx context.Context, p sessionhost.Process, _ *http.Request) (any, error) {
 		return struct{}{}, p.CloseInput(ctx)
 	})
-	order("POST "+wire.EndRoute, func(ctx context.Context, p seam.Process, _ *http.Request) (any, error) {
+	order("POST "+wire.EndRoute, func(ctx context.Context, p sessionhost.Process, _ *http.Request) (any, error) {
 		return struct{}{}, p.End(ctx, 0)
 	})
-	order("POST "+wire.AckRoute, func(ctx context.Context, p seam.Process, _ *http.Request) (any, error) { return struct{}{}, p.Ack(ctx) })
-	order("GET "+wire.EvidenceRoute, func(ctx context.Context, p seam.Process, _ *http.Request) (any, error) { return p.Evidence(ctx) })
+	order("POST "+wire.AckRoute, func(ctx context.Context, p sessionhost.Process, _ *http.Request) (any, error) {
+		return struct{}{}, p.Ack(ctx)
+	})
+	order("GET "+wire.EvidenceRoute, func(ctx context.Context, p sessionhost.Process, _ *http.Request) (any, error) { return p.Evidence(ctx) })
 	o.routes.HandleFunc("GET "+wire.OutputRoute, func(w http.ResponseWriter, r *http.Request) {
 		offset, err := strconv.ParseInt(r.FormValue("offset"), 10, 64)
 		var out io.ReadCloser
 		if err == nil && r.Header.Get(wire.EpochField) == "" {
 			out, err = here.Output(r.Context(), r.PathValue("id"), offset)
 		} else if err == nil {
-			var p seam.Process
+			var p sessionhost.Process
 			if p, err = proc(r.Context(), r.PathValue("id"), r); err == nil {
 				out, err = p.Output(r.Context(), offset)
 			}

@@ -21,7 +21,8 @@ import (
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
 	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -38,7 +39,7 @@ func TestStepForOtherHost(t *testing.T) {
 		})
 	w.stop()
 	prepared := make(chan spawn.Launch, 1)
-	w.host = func(h seam.Host) seam.Host { return capturingHost{h, prepared} }
+	w.host = func(h sessionhost.Host) sessionhost.Host { return capturingHost{h, prepared} }
 	w.opened = func() {
 		if err := w.engine.Loop.Notify(loop.Request{Derive: loop.Report(
 			*loop.EventBy(human, "", host.Join{Name: "b", Boot: "boot", Capacity: 1, Invited: true}),
@@ -68,11 +69,11 @@ func TestStepForOtherHost(t *testing.T) {
 
 // capturingHost starts nothing.
 type capturingHost struct {
-	seam.Host
+	sessionhost.Host
 	launches chan<- spawn.Launch
 }
 
-func (h capturingHost) Start(_ context.Context, _ string, _ uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
+func (h capturingHost) Start(_ context.Context, _ string, _ uint64, launch spawn.Launch, _ time.Duration) (sessionhost.Process, error) {
 	select {
 	case h.launches <- launch:
 	default: // a later attempt
@@ -86,7 +87,10 @@ func TestToolsForOtherHost(t *testing.T) {
 	t.Parallel()
 	offer := driver.MCP{URL: "http://127.0.0.1:7466/mcp", Token: "t", Stdio: []string{"/bin/fairlead", "mcp"}}
 	c := sessions.New(nil,
-		seam.Options{Cluster: &seam.Cluster{Name: "a"}, Config: &config.Config{}, Offer: func(string, string) driver.MCP { return offer }})
+		outside.Options{
+			Cluster: &outside.Cluster{Name: "a"}, Config: &config.Config{},
+			Offer: func(string, string) driver.MCP { return offer },
+		})
 	m := sessions.NewSlot(&config.Agent{Name: "coder", Command: []string{"sh"}, MCP: true, Workspace: t.TempDir()}, driverexec.Driver{})
 	for otherHost, want := range map[string]string{"": "FAIRLEAD_MCP_URL=" + offer.URL, "b": ""} {
 		agent, err := c.AgentFor(m, otherHost)
@@ -148,12 +152,12 @@ git -c user.name=ann -c user.email=ann@localhost commit -q --allow-empty -m two;
 		Argv: []string{"sh", "-c", script}, Dir: tree,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")},
 	}
-	box := seam.Confinement{
+	box := sessionhost.Confinement{
 		Agent: "coder", Driver: "exec", Mode: config.SandboxWorkspace, CanWrite: []string{"src/**"},
 		Writes: []string{reports},
 	}
 	var proof sessions.SandboxProof
-	run := func(box seam.Confinement) []byte {
+	run := func(box sessionhost.Confinement) []byte {
 		t.Helper()
 		got, err := proof.Confine(t.Context(), launch, box, root, exe, own)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // shownTeam is everything that the page shows and the journal has.
@@ -104,7 +104,7 @@ func randomPast(t *testing.T, dir string, rnd *rand.Rand) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := OpenReadOnly(t.Context(), seam.Options{
+		e, err := OpenReadOnly(t.Context(), outside.Options{
 			Name: "test", Config: b.conf, Journal: then, Host: hostHandle{b.host, newCrashPoint(0, false)}, Drivers: b.engine.opts.Drivers,
 			Log: slog.New(slog.DiscardHandler), At: was.at,
 		})

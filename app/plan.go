@@ -7,7 +7,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/read/status"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/app/starts"
@@ -25,7 +25,7 @@ const (
 // observation is what was found of one agent when the plan is made.
 type observation struct {
 	session team.Session
-	found   seam.Found
+	found   sessionhost.Found
 	follows bool   // there is a process to follow, running or exited
 	silent  string // why the outcome is not known; empty: found holds
 	pid     int
@@ -96,15 +96,15 @@ func (p *planner) steps(name string, s observation) []view.PlanStep {
 			ask = append(ask, p.settle(name)...) // it may have to end, which happens when its shim answers
 		}
 		return ask
-	case s.follows && s.found == seam.Running:
+	case s.follows && s.found == sessionhost.Running:
 		return append([]view.PlanStep{{
 			Do: view.DoAdopt, Session: id, Why: fmt.Sprintf("it outlived the daemon, as process %d", s.pid),
 			Conversation: p.continues(p.team.Agents[name], &s.session),
 		}}, p.settle(name)...)
-	case s.follows && s.found == seam.Exited:
+	case s.follows && s.found == sessionhost.Exited:
 		first := view.PlanStep{Do: view.DoTakeEnd, Session: id, Why: "it ended while no daemon ran"}
 		return append([]view.PlanStep{first}, p.either(name, over)...)
-	case s.found == seam.NeverStarted && s.session.Phase == session.Open:
+	case s.found == sessionhost.NeverStarted && s.session.Phase == session.Open:
 		return p.settle(name)
 	}
 	lost := view.PlanStep{Do: view.DoCountLost, Session: id, Why: "it ended while no daemon ran, and how is not known"}
@@ -260,13 +260,13 @@ func whyPlan(was, a *team.Agent, s observation, looked bool, at time.Time) []vie
 		switch {
 		case s.silent != "":
 			add("shim", time.Time{}, false, "%s", s.silent)
-		case s.follows && s.found == seam.Running:
+		case s.follows && s.found == sessionhost.Running:
 			add("shim", time.Time{}, true, "it runs as process %d", s.pid)
-		case s.found == seam.NeverStarted && s.session.Phase == session.Open:
+		case s.found == sessionhost.NeverStarted && s.session.Phase == session.Open:
 			add("shim", time.Time{}, true, "no process was ever started for it")
-		case s.found == seam.NeverStarted:
+		case s.found == sessionhost.NeverStarted:
 			add("shim", time.Time{}, false, "nothing is left of it, not even the records in its folder")
-		case s.found == seam.Lost:
+		case s.found == sessionhost.Lost:
 			add("shim", time.Time{}, false, "it is gone, without a record of how it ended")
 		default:
 			add("shim", time.Time{}, s.session.Phase != session.Running, "it has %s", s.found)

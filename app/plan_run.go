@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/app/starts"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -59,7 +59,7 @@ func (e *App) planOfStep(a *starts.Adoption) view.PlanLine {
 	case !a.Follows():
 		do.Do, do.Why = view.DoCountLost,
 			"nothing is left of it; its report is read first, and without one the step is tried again, without counting an attempt (W13)"
-	case a.Found == seam.Running:
+	case a.Found == sessionhost.Running:
 		do.Do, do.Why = view.DoAdopt, "its process outlived the daemon"
 	default:
 		do.Do, do.Why = view.DoTakeEnd, "it ended while no daemon ran; its report decides"
@@ -67,7 +67,7 @@ func (e *App) planOfStep(a *starts.Adoption) view.PlanLine {
 	line.Steps = []view.PlanStep{do}
 	what := fmt.Sprintf("step %s of run %s, lease %d, was %s", step, run, s.Lease, s.Phase)
 	line.Why = []view.Evidence{{Source: "journal", What: what, Holds: true, AgeMS: age(e.Loop.Now(), s.OpenedAt)}}
-	if a.Proc != nil && a.Found == seam.Running {
+	if a.Proc != nil && a.Found == sessionhost.Running {
 		line.Why = append(line.Why, view.Evidence{Source: "shim", What: fmt.Sprintf("process %d runs", a.Proc.PID()), Holds: true})
 	}
 	return line

@@ -12,7 +12,8 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,7 +30,7 @@ import (
 // fakeObserver observes the simulated world and changes nothing.
 type fakeObserver struct{ b *bubble }
 
-func (y fakeObserver) Session(_ context.Context, id string, epoch uint64) (seam.Found, int, error) {
+func (y fakeObserver) Session(_ context.Context, id string, epoch uint64) (sessionhost.Found, int, error) {
 	h := y.b.host
 	if err := h.adopts.ask(id); err != nil {
 		return "", 0, err
@@ -37,21 +38,21 @@ func (y fakeObserver) Session(_ context.Context, id string, epoch uint64) (seam.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if epoch < h.fence {
-		return "", 0, &seam.Fenced{Why: "the epoch was overtaken"}
+		return "", 0, &sessionhost.Fenced{Why: "the epoch was overtaken"}
 	}
 	s := h.sessions[id]
 	switch {
 	case s == nil:
-		return seam.NeverStarted, 0, nil
+		return sessionhost.NeverStarted, 0, nil
 	case !s.isOver():
-		return seam.Running, (&fakeProc{fakeSession: s}).PID(), nil
+		return sessionhost.Running, (&fakeProc{fakeSession: s}).PID(), nil
 	case s.ending.Lost:
-		return seam.Lost, 0, nil
+		return sessionhost.Lost, 0, nil
 	}
-	return seam.Exited, 0, nil
+	return sessionhost.Exited, 0, nil
 }
 
-func (y fakeObserver) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) {
+func (y fakeObserver) Orphans(context.Context, func(string) bool) ([]sessionhost.Orphan, error) {
 	return nil, nil
 }
 
@@ -80,7 +81,7 @@ func (b *bubble) dryRun() view.Plan {
 		return fmt.Sprint(seq, hash, err, b.host.fence, b.host.order, b.disk.files)
 	}
 	was, conf := world(), *b.conf
-	plan, err := DryRun(b.t.Context(), seam.Options{
+	plan, err := DryRun(b.t.Context(), outside.Options{
 		Name: "test", Config: &conf, Journal: b.slate.Again(), Drivers: map[string]driver.Driver{"fake": b.driver},
 		BootID: b.boot, Log: slog.New(slog.DiscardHandler),
 	}, fakeObserver{b})
@@ -389,6 +390,6 @@ func TestQuietPlan(t *testing.T) {
 }
 
 var (
-	_ seam.Observer   = fakeObserver{}
-	_ journal.Journal = (*dryJournal)(nil)
+	_ outside.Observer = fakeObserver{}
+	_ journal.Journal  = (*dryJournal)(nil)
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/crew"
@@ -393,7 +393,7 @@ func TestDocumentsThatComeTogetherHaveOneLimit(t *testing.T) {
 }
 
 // stuckDocuments is a folder in which no file can be moved aside.
-type stuckDocuments struct{ seam.Documents }
+type stuckDocuments struct{ outside.Documents }
 
 func (stuckDocuments) PutAside(crewdocs.Seen, string) (string, error) {
 	return "", errors.New("the file system is read-only")

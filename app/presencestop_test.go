@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
 // slowDocuments is a folder whose writes wait until the test releases them.
 type slowDocuments struct {
-	seam.Documents
+	outside.Documents
 	let chan struct{}
 }
 
@@ -27,7 +27,7 @@ func (d slowDocuments) Write(ctx context.Context, name string, content []byte, n
 func TestStopWaitsForTheDocuments(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})
-	w := &world{t: t, dir: t.TempDir(), documents: func(d seam.Documents) seam.Documents { return slowDocuments{d, let} }}
+	w := &world{t: t, dir: t.TempDir(), documents: func(d outside.Documents) outside.Documents { return slowDocuments{d, let} }}
 	w.write("fairlead.yaml", crewYAML)
 	w.write("julian.script", "listen\n")
 	w.start()

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 
 	"github.com/fairlead-dev/fairlead/files/agentstate"
 	"github.com/fairlead-dev/fairlead/internal/file"
@@ -14,7 +14,7 @@ import (
 // OpenReadOnly opens a team for reading while no daemon runs. Use RunReads instead of Run. Of the
 // options, Host is used only to read the output of sessions; Files and everything that writes are
 // not used.
-func OpenReadOnly(ctx context.Context, opts seam.Options) (*App, error) {
+func OpenReadOnly(ctx context.Context, opts outside.Options) (*App, error) {
 	opts.Journal = &dryJournal{Journal: opts.Journal}
 	folders := readOnlyFiles{}
 	for _, a := range opts.Config.Agents {
@@ -38,9 +38,9 @@ func (e *App) RunReads(ctx context.Context) (err error) {
 // readOnlyFiles maps agents to their workspaces and reads the files there.
 type readOnlyFiles map[string]string
 
-var _ seam.Files = readOnlyFiles{}
+var _ outside.Files = readOnlyFiles{}
 
-// Read implements seam.Files.
+// Read implements outside.Files.
 func (f readOnlyFiles) Read(agent string) (agentstate.Seen, error) {
 	folder, known := f[agent]
 	if !known {
@@ -51,16 +51,16 @@ func (f readOnlyFiles) Read(agent string) (agentstate.Seen, error) {
 	return seen, nil
 }
 
-// Add implements seam.Files; nothing is watched.
+// Add implements outside.Files; nothing is watched.
 func (readOnlyFiles) Add(string, string) error { return nil }
 
-// Deliver implements seam.Files; it delivers nothing.
+// Deliver implements outside.Files; it delivers nothing.
 func (readOnlyFiles) Deliver(func(agentstate.Seen)) {}
 
-// Took implements seam.Files.
+// Took implements outside.Files.
 func (readOnlyFiles) Confirm(agentstate.Seen) {}
 
-// Write implements seam.Files; it always fails.
+// Write implements outside.Files; it always fails.
 func (readOnlyFiles) Write(context.Context, string, []byte, uint64, func(file.Sum) bool) error {
 	return errors.New("no daemon runs here, so no file is written")
 }

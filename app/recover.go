@@ -7,7 +7,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/hosts/membership"
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 
@@ -66,7 +67,7 @@ func (e *App) recover(ctx context.Context) error {
 
 // reckon observes and decides. It starts nothing: its decisions are in the journal when it returns,
 // and carried out later. A dry run calls it with an observer and a journal that stores nothing.
-func (e *App) reckon(ctx context.Context, orphans func(context.Context, func(session string) bool) ([]seam.Orphan, error),
+func (e *App) reckon(ctx context.Context, orphans func(context.Context, func(session string) bool) ([]sessionhost.Orphan, error),
 	sessions func(context.Context) []starts.Adoption, files func(context.Context) error,
 ) ([]starts.Adoption, error) {
 	if err := e.Sessions.FindOrphans(ctx, orphans); err != nil {
@@ -148,15 +149,15 @@ const epochsLost = 1000
 
 // mayLead refuses a machine that the journal does not have as an engine host any longer: it was taken out while its own files say
 // otherwise.
-func mayLead(c *seam.Cluster, t *team.Team, conf *config.Config) error {
+func mayLead(c *outside.Cluster, t *team.Team, conf *config.Config) error {
 	if c == nil || !c.Stream {
 		return nil
 	}
 	if h := t.Hosts.Hosts[c.Name]; h != nil && (h.Engine == "" || h.State == host.Left || h.RemovedBy != "") {
-		return &seam.Fenced{Why: "host " + c.Name + " is no engine host of the team any longer, by its journal, so it does not lead"}
+		return &sessionhost.Fenced{Why: "host " + c.Name + " is no engine host of the team any longer, by its journal, so it does not lead"}
 	}
 	if t.Leader != c.Name && t.Config != "" && t.Config != conf.Sum {
-		return &seam.Fenced{Why: OtherConfig(t.Leader, t.Config, conf.Sum), Leader: t.Leader, Config: t.Config}
+		return &sessionhost.Fenced{Why: OtherConfig(t.Leader, t.Config, conf.Sum), Leader: t.Leader, Config: t.Config}
 	}
 	return nil
 }

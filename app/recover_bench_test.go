@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/work/agents"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -41,7 +41,7 @@ func BenchmarkRecover(b *testing.B) {
 	live(b, j, changes)
 	open := func() (*App, time.Duration) {
 		began := time.Now()
-		e, err := Open(ctx, seam.Options{Config: &config.Config{}, Journal: j, Log: slog.New(slog.DiscardHandler)})
+		e, err := Open(ctx, outside.Options{Config: &config.Config{}, Journal: j, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)
 		}

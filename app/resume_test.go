@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -276,11 +276,11 @@ func TestResumeProcessConflict(t *testing.T) {
 		t.Run(fmt.Sprintf("leaves=%v", leaves), func(t *testing.T) {
 			inBubble(t, "coder", func(t *testing.T, b *bubble) {
 				var mu sync.Mutex
-				there := []seam.ProcessConflict{{
+				there := []sessionhost.ProcessConflict{{
 					PID: 4711, Program: "claude", Sign: "its arguments name the conversation",
 					Under: "tmux, session 0 of server 99",
 				}}
-				b.conflicts = func(_ context.Context, id string, _ []string) ([]seam.ProcessConflict, error) {
+				b.conflicts = func(_ context.Context, id string, _ []string) ([]sessionhost.ProcessConflict, error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if id != "talk-coder-1" {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -47,7 +47,7 @@ func (b *crashingEngine) life(die int, done bool) (*App, func() int) {
 	files := agentstate.Watch(log)
 	cut := &failingJournal{Journal: b.slate, at: die, done: done}
 	ctx, cancel := context.WithCancel(context.Background())
-	e, err := Open(ctx, seam.Options{
+	e, err := Open(ctx, outside.Options{
 		Name: "brink", Config: conf, Journal: cut, Files: files, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
 		Host:    &sessions.Shims{Folder: filepath.Join(b.dir, "sessions"), Workspace: b.dir},
 		Drivers: map[string]driver.Driver{"exec": driverexec.Driver{}},

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -122,7 +122,7 @@ func (w *world) isRecorded(note string) bool {
 }
 
 // stuck is a disk on which no file can be written.
-type stuck struct{ seam.Files }
+type stuck struct{ outside.Files }
 
 func (stuck) Write(ctx context.Context, _ string, _ []byte, _ uint64, _ func(file.Sum) bool) error {
 	<-ctx.Done()
@@ -137,7 +137,7 @@ func TestOrderThatNeverReachedTheFile(t *testing.T) {
 	w := newWorld(t, agentYAML(gated), nil)
 	w.fileSays("pause", says("pause", "pause"))
 	w.stop()
-	w.files = func(f seam.Files) seam.Files { return stuck{f} }
+	w.files = func(f outside.Files) outside.Files { return stuck{f} }
 	w.foreign(func(s *agentstate.State) { s.DesiredState, s.SetBy, s.Note = "continuous", "human", "from elsewhere" })
 	w.start()
 	w.until("coder", "the other program's order is obeyed", running)

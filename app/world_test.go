@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -38,11 +39,11 @@ type world struct {
 	t         *testing.T
 	dir       string
 	engine    *App
-	stop      func()                              // stops the supervisor; agents continue
-	files     func(seam.Files) seam.Files         // wraps the real files, if a test needs it
-	documents func(seam.Documents) seam.Documents // the same for the crew's documents
-	opened    func()                              // is called in the loop when a session is opened, before anything prepares it
-	host      func(seam.Host) seam.Host           // wraps the host of sessions
+	stop      func()                                    // stops the supervisor; agents continue
+	files     func(outside.Files) outside.Files         // wraps the real files, if a test needs it
+	documents func(outside.Documents) outside.Documents // the same for the crew's documents
+	opened    func()                                    // is called in the loop when a session is opened, before anything prepares it
+	host      func(sessionhost.Host) sessionhost.Host   // wraps the host of sessions
 }
 
 const waitMax = 2 * time.Minute // far more than any test needs
@@ -107,11 +108,11 @@ func (w *world) start() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var papers seam.Documents = documents
+	var papers outside.Documents = documents
 	if w.documents != nil {
 		papers = w.documents(documents)
 	}
-	var between seam.Files = files
+	var between outside.Files = files
 	if w.files != nil {
 		between = w.files(files)
 	}
@@ -119,7 +120,7 @@ func (w *world) start() {
 	if w.host != nil {
 		host = w.host(host)
 	}
-	e, err := Open(ctx, seam.Options{
+	e, err := Open(ctx, outside.Options{
 		Offer: tokenIn,
 		Name:  "test", Config: conf, Journal: openingJournal{j, w}, Files: between, Log: log, Lookup: os.LookupEnv, BootID: workspace.BootID(),
 		Host: host,

@@ -125,7 +125,7 @@ type Agent struct {
 	// normal end too. `never`: every session begins a new conversation. For `acp`, `claude` and `codex`.
 	Resume Resume `yaml:"resume" default:"interrupted" enum:"interrupted,always,never" drivers:"acp,claude,codex" loop:"fairlead"`
 	// The wall around the agent's program and its child processes. `workspace`: the program starts with what this machine can hold,
-	// but not where writes are not held. `required`: it starts only where every row is held, except `network`. `auto`: it starts in
+	// but not where writes are not held. `required`: it starts only where every row is held. `auto`: it starts in
 	// any case. `off`: no wall; only rules restrict it. A mapping has a mode and lists more folders: `sandbox: {write:
 	// [~/.cache/go-build]}`. With `can_write`, the folders that it names take the workspace's place. Default: `auto` for `driver:
 	// acp`, `claude` and `codex` and for an agent with `can_write`, and else `off`; `off` for `loop: foreign`. `fairlead why AGENT`

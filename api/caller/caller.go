@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/process/shim"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Caller is the peer of a connection: the process, and the Fairlead session that it runs in. Who is zero if
@@ -35,14 +34,14 @@ func Inspect(c *net.UnixConn, dir string) *Conn {
 }
 
 // Identity returns what the controllers' rules need. They decide what the caller may do.
-func (c Caller) Identity() seam.Caller {
+func (c Caller) Identity() Identity {
 	seen := c.Who.PID != 0
 	unknown := c.Unseen
 	if seen { // a process that has ended may have passed the connection to another one
 		now, is := shim.BirthOf(c.Who.PID)
 		unknown = unknown || !is || now != c.Who
 	}
-	return seam.Caller{Session: c.Session, Foreign: c.Foreign, Unknown: unknown, Seen: seen}
+	return Identity{Session: c.Session, Foreign: c.Foreign, Unknown: unknown, Seen: seen}
 }
 
 type key struct{}
@@ -50,7 +49,7 @@ type key struct{}
 // record is how a context finds out who made a request.
 type record struct {
 	who      func() Caller
-	identity func(Caller) seam.Caller
+	identity func(Caller) Identity
 }
 
 func (r record) in(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, r) }
@@ -63,9 +62,9 @@ func With(ctx context.Context, c Caller) context.Context {
 }
 
 // WithIdentity records the caller of a request as another host has seen it. It has no process on this machine.
-func WithIdentity(ctx context.Context, is seam.Caller) context.Context {
+func WithIdentity(ctx context.Context, is Identity) context.Context {
 	who := Caller{Session: is.Session, Foreign: is.Foreign, Unseen: is.Unknown}
-	return record{func() Caller { return who }, func(Caller) seam.Caller { return is }}.in(ctx)
+	return record{func() Caller { return who }, func(Caller) Identity { return is }}.in(ctx)
 }
 
 // WithConn records who is at the other end of a connection; dir is the repository, in the form that shims use.
@@ -79,7 +78,7 @@ func WithConn(ctx context.Context, c net.Conn, dir string) context.Context {
 		c = outer.NetConn()
 	}
 	if is, ok := c.(*Conn); ok && is.own {
-		return WithIdentity(ctx, seam.Caller{Session: is.Session, Own: true})
+		return WithIdentity(ctx, Identity{Session: is.Session, Own: true})
 	} else if ok {
 		return With(ctx, is.Caller)
 	}
@@ -94,8 +93,8 @@ func WithConn(ctx context.Context, c net.Conn, dir string) context.Context {
 func Once(ctx context.Context) context.Context {
 	if r, ok := ctx.Value(key{}).(record); ok {
 		who := sync.OnceValue(r.who)
-		identity := sync.OnceValue(func() seam.Caller { return r.identity(who()) })
-		return record{who, func(Caller) seam.Caller { return identity() }}.in(ctx)
+		identity := sync.OnceValue(func() Identity { return r.identity(who()) })
+		return record{who, func(Caller) Identity { return identity() }}.in(ctx)
 	}
 	return ctx
 }
@@ -109,7 +108,7 @@ func In(ctx context.Context) Caller {
 }
 
 // IdentityIn returns the identity of the caller of a request; see [Caller.Identity].
-func IdentityIn(ctx context.Context) seam.Caller {
+func IdentityIn(ctx context.Context) Identity {
 	if r, ok := ctx.Value(key{}).(record); ok {
 		return r.identity(r.who())
 	}

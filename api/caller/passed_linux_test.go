@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	_ "github.com/fairlead-dev/fairlead/process/proxy" // runs in a process of this binary
 	"golang.org/x/sys/unix"
 )
 

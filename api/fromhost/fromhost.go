@@ -22,7 +22,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // A Rule lets programs on another host of the team use a route.
@@ -133,7 +132,7 @@ func Workflow(ctx context.Context, operation, name, dir string, listed []string)
 const callerBytesMax = 4 << 10
 
 // CallerOf reads the header in which a host says who made a request.
-func CallerOf(r *http.Request) (is seam.Caller, err error) {
+func CallerOf(r *http.Request) (is caller.Identity, err error) {
 	fields := r.Header.Values(wire.CallerField)
 	if len(fields) != 1 || len(fields[0]) > callerBytesMax || !strings.HasPrefix(fields[0], "{") {
 		return is, &wire.Problem{
@@ -143,7 +142,7 @@ func CallerOf(r *http.Request) (is seam.Caller, err error) {
 	}
 	var said wire.Caller
 	err = wire.Read(strings.NewReader(fields[0]), &said)
-	return seam.Caller{
+	return caller.Identity{
 		Session: said.Session, Foreign: said.Foreign, Unknown: said.Unknown, Seen: said.Seen,
 		Own: said.Own && said.Session != "",
 	}, err

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/process/driver"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
@@ -51,7 +51,7 @@ func (b *Bridge) Run(ctx context.Context, in io.ReadCloser, out io.WriteCloser) 
 		return fmt.Errorf("ask fairlead for its tools: %w", err)
 	}
 	server := sdk.NewServer(
-		&sdk.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: api.VersionOrZero(b.Version)},
+		&sdk.Implementation{Name: driver.ToolServer, Title: "Fairlead", Version: api.VersionOrZero(b.Version)},
 		&sdk.ServerOptions{Instructions: mcpInstructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}},
 	)
 	for _, tool := range list.Tools {

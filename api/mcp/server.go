@@ -10,8 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api/caller"
+	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/tools"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -91,7 +92,7 @@ func New(opts Options) *Tools {
 
 func (m *Tools) handler(version string) http.Handler {
 	server := sdk.NewServer(
-		&sdk.Implementation{Name: seam.ServerName, Title: "Fairlead", Version: api.VersionOrZero(version)},
+		&sdk.Implementation{Name: driver.ToolServer, Title: "Fairlead", Version: api.VersionOrZero(version)},
 		&sdk.ServerOptions{
 			Instructions: mcpInstructions,
 			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}, // the list never changes
@@ -108,15 +109,15 @@ type peerKey struct{}
 
 // WithCaller records who sent a request, found by its process: the token of another session is
 // refused, and so is every token from a process that could not be found.
-func WithCaller(ctx context.Context, caller func() seam.Caller) context.Context {
+func WithCaller(ctx context.Context, caller func() caller.Identity) context.Context {
 	return context.WithValue(ctx, peerKey{}, caller)
 }
 
-func callerIn(ctx context.Context) seam.Caller {
-	if caller, ok := ctx.Value(peerKey{}).(func() seam.Caller); ok {
+func callerIn(ctx context.Context) caller.Identity {
+	if caller, ok := ctx.Value(peerKey{}).(func() caller.Identity); ok {
 		return caller()
 	}
-	return seam.Caller{}
+	return caller.Identity{}
 }
 
 // errUnknown says that a caller was gone before it could be identified. It may have been another agent.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/tools"
 )
 
@@ -35,7 +35,7 @@ func callerOf(token string) (tools.AgentCaller, error) {
 	}
 	return tools.AgentCaller{
 		Agent: plainNames.Replace(parts[0]), Session: plainNames.Replace(parts[1]),
-		TokenHash: seam.HashOfToken(token),
+		TokenHash: sessions.HashOfToken(token),
 	}, nil
 }
 

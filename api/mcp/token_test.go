@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // No two sessions have one token, and neither has a session that is started twice.
@@ -30,7 +30,7 @@ func FuzzToken(f *testing.F) {
 		token := NewToken(agent, session)
 		who, err := callerOf(token)
 		if len(token) <= tokenMax &&
-			(err != nil || who.Agent != agent || who.Session != session || who.TokenHash != seam.HashOfToken(token)) {
+			(err != nil || who.Agent != agent || who.Session != session || who.TokenHash != sessions.HashOfToken(token)) {
 			t.Fatalf("%q is of %+v, %v", token, who, err)
 		}
 		if is, err := callerOf(forged); err == nil && forged != token && is.TokenHash == who.TokenHash {

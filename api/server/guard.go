@@ -19,7 +19,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/core/change"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // straight refuses paths with "..", "." or an empty name. A redirect to the cleaned path would
@@ -74,7 +73,7 @@ func (s *Server) repository() string {
 }
 
 // identity returns what is known of the caller of a request. The controllers' rules decide what it may do.
-func identity(ctx context.Context) seam.Caller { return caller.IdentityIn(ctx) }
+func identity(ctx context.Context) caller.Identity { return caller.IdentityIn(ctx) }
 
 // forAll are the routes besides GET for a caller that was not seen: one that stops work, and two that read.
 var forAll = []string{api.Base + "/hold", api.Base + "/policy/check", api.Base + "/route"}

@@ -5,11 +5,11 @@ import (
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 type hostIn struct {
@@ -62,7 +62,7 @@ func hostRoutes() []route {
 			"leave-cluster", http.MethodPost, "/cluster/leave", "Take the journal back to the leader's machine",
 			"For a journal that three engine hosts keep. The other ones are ordinary hosts from then on (H17), and the daemon starts again with the journal as a file. Agents may not do this (X10).",
 			ordered(
-				func(by seam.Caller, _ *only[*api.EmptyBody]) error { return by.MayOrderHost("leave", "") },
+				func(by caller.Identity, _ *only[*api.EmptyBody]) error { return by.MayOrderHost("leave", "") },
 				func(ctx context.Context, e *app.App, by change.Actor, _ *only[*api.EmptyBody]) (uint64, error) {
 					return e.Cluster.KeepAlone(ctx, by)
 				},
@@ -107,7 +107,7 @@ func handleLead(ctx context.Context, s *Server, in *hostIn) (*api.Leads, error) 
 
 func hostOrder(event string, order func(*app.App) namedOrder) adder {
 	return ordered(
-		func(by seam.Caller, in *hostIn) error { return by.MayOrderHost(event, in.Name) },
+		func(by caller.Identity, in *hostIn) error { return by.MayOrderHost(event, in.Name) },
 		func(ctx context.Context, e *app.App, by change.Actor, in *hostIn) (uint64, error) {
 			return order(e)(ctx, by, in.Name)
 		},

@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // house is a team that has one of each: agents that Fairlead starts and others, a channel, a crew, tasks and a target of notices.
@@ -74,11 +74,12 @@ func houseAt(t testing.TB) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notices := &seam.Notices{
+	notices := &outside.Notices{
 		Targets: []notice.Target{{Name: "phone", Events: notice.Usual(), PerHour: 20}}, Kinds: map[string]string{"phone": "ntfy"},
 		Send: func(context.Context, string, []notice.Notice, int) *notice.Failure { return nil },
 	}
-	sup := superviseWith(t, dir, house, seam.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices}, files.Close,
+	sup := superviseWith(t, dir, house,
+		outside.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices}, files.Close,
 		folders.Close)
 	lead := &julian{host: sup.host, may: make(chan struct{}, 64)}
 	for range cap(lead.may) {

@@ -14,10 +14,10 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/login"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/internal/origin"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // loginsAsked has no code and no login that exists; tests of their own have.
@@ -140,7 +140,7 @@ func TestRevokedLogin(t *testing.T) {
 
 // X10: an agent signs no browser in or out, over either listener, whatever code or secret it has seen.
 func TestAgentsDoNotSignIn(t *testing.T) {
-	for _, is := range []seam.Caller{{Session: "coder-17"}, {Session: "build@r1-2"}, {Unknown: true}} {
+	for _, is := range []caller.Identity{{Session: "coder-17"}, {Session: "build@r1-2"}, {Unknown: true}} {
 		for _, event := range []string{"login", "revoke"} {
 			if err := is.MayLogin(event); err == nil || !strings.Contains(err.Error(), "X10") {
 				t.Errorf("%+v: %v", is, err)
@@ -198,7 +198,7 @@ func TestRepositoryLoginIsRefused(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
-	for name, is := range map[string]seam.Caller{"an agent": {Session: "coder-17"}, "a process of another user": {Unknown: true}} {
+	for name, is := range map[string]caller.Identity{"an agent": {Session: "coder-17"}, "a process of another user": {Unknown: true}} {
 		if err := is.MayLogin("repository_login"); err == nil || !strings.Contains(err.Error(), "X10") {
 			t.Errorf("%s: %v", name, err)
 		}

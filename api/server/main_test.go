@@ -7,6 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	_ "github.com/fairlead-dev/fairlead/process/proxy" // runs in a process of this binary
 )
 
 func TestMain(m *testing.M) {

@@ -18,11 +18,12 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/mcp"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/tools"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // actor is an AgentBackend that notes who asked for what.
@@ -73,7 +74,7 @@ func (a *actor) close(session string) {
 func (a *actor) ActOpen(_ context.Context, c tools.AgentCaller) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.open[c.Session] != c.Agent || !c.Own && c.TokenHash != seam.HashOfToken(mcpToken(c.Agent, c.Session)) {
+	if a.open[c.Session] != c.Agent || !c.Own && c.TokenHash != sessions.HashOfToken(mcpToken(c.Agent, c.Session)) {
 		return &tools.SessionOver{AgentCaller: c}
 	}
 	return nil

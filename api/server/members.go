@@ -8,13 +8,14 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 const (
@@ -51,7 +52,7 @@ func memberRoutes() []route {
 			"leave-turns", post, "/agents/{name}/leave", "As an agent: leave",
 			"The agent leaves every queue, and its turn passes to the next agent (T3, T6, T11). When it returns, people must assign it again.",
 			ordered(
-				func(by seam.Caller, in *ableIn) error { return by.MayActAs("leave", in.Name) },
+				func(by caller.Identity, in *ableIn) error { return by.MayActAs("leave", in.Name) },
 				func(ctx context.Context, e *app.App, _ change.Actor, in *ableIn) (uint64, error) {
 					return e.Channels.AgentLeft(ctx, in.Name)
 				},
@@ -66,7 +67,7 @@ func memberRoutes() []route {
 			"confirm-action", post, "/agents/{name}/actions/done", "As an agent: confirm an action",
 			"For a text: the agent has received it. For `stop_work`: it has stopped. Confirming an action that is no longer in the list is harmless.",
 			ordered(
-				func(by seam.Caller, in *forAgent[api.ConfirmBody]) error { return by.MayActAs("done", in.Name) },
+				func(by caller.Identity, in *forAgent[api.ConfirmBody]) error { return by.MayActAs("done", in.Name) },
 				func(ctx context.Context, e *app.App, _ change.Actor, in *forAgent[api.ConfirmBody]) (uint64, error) {
 					return e.Channels.AgentConfirm(ctx, in.Name, in.Body.Key)
 				},
@@ -81,7 +82,9 @@ func memberRoutes() []route {
 			"pass-turn", post, "/channels/{channel}/pass", "As an agent: pass the turn",
 			"The next agent gets the turn, and no message is posted (T22).",
 			ordered(
-				func(by seam.Caller, in *forChannel[api.TurnBody]) error { return by.MayActAs("pass", in.Body.Agent) },
+				func(by caller.Identity, in *forChannel[api.TurnBody]) error {
+					return by.MayActAs("pass", in.Body.Agent)
+				},
 				func(ctx context.Context, e *app.App, _ change.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
 					return e.Channels.AgentPass(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 				},
@@ -91,7 +94,9 @@ func memberRoutes() []route {
 			"ask-wait", post, "/channels/{channel}/wait", "As an agent: wait",
 			"The turn pauses and the channel waits, at most for its wait timeout (T10).",
 			ordered(
-				func(by seam.Caller, in *forChannel[api.WaitBody]) error { return by.MayActAs("wait", in.Body.Agent) },
+				func(by caller.Identity, in *forChannel[api.WaitBody]) error {
+					return by.MayActAs("wait", in.Body.Agent)
+				},
 				func(ctx context.Context, e *app.App, _ change.Actor, in *forChannel[api.WaitBody]) (uint64, error) {
 					return e.Channels.AgentWait(ctx, in.Channel, in.Body.Agent, in.Body.Turn, in.Body.Why)
 				},
@@ -101,7 +106,9 @@ func memberRoutes() []route {
 			"resume-turn", post, "/channels/{channel}/go-on", "As an agent: resume the turn",
 			"The wait is over; the turn continues with the time that it had left (T12).",
 			ordered(
-				func(by seam.Caller, in *forChannel[api.TurnBody]) error { return by.MayActAs("go_on", in.Body.Agent) },
+				func(by caller.Identity, in *forChannel[api.TurnBody]) error {
+					return by.MayActAs("go_on", in.Body.Agent)
+				},
 				func(ctx context.Context, e *app.App, _ change.Actor, in *forChannel[api.TurnBody]) (uint64, error) {
 					return e.Channels.AgentGoesOn(ctx, in.Channel, in.Body.Agent, in.Body.Turn)
 				},

@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/api/mcp"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // mcp serves the tools for agents before all other routes. Its callers have tokens of their own,
@@ -45,6 +45,6 @@ func (s *Server) mcp(tools, next http.Handler) http.Handler {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(s.ctx, cancel)() // a daemon that stops ends waiting calls
-		tools.ServeHTTP(w, r.WithContext(mcp.WithCaller(ctx, func() seam.Caller { return identity(ctx) })))
+		tools.ServeHTTP(w, r.WithContext(mcp.WithCaller(ctx, func() caller.Identity { return identity(ctx) })))
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api/fromhost"
 	"github.com/fairlead-dev/fairlead/api/mcp"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // hostKey is the key of the other host that passed a request on.
@@ -36,7 +35,7 @@ func (s *Server) HostHandler(host string, placedOn func(session string) string) 
 		}
 		is.Host = host
 		if is.Session != "" && placedOn(is.Session) != host { // no host speaks for the sessions of another one
-			is = seam.Caller{Unknown: true, Host: host}
+			is = caller.Identity{Unknown: true, Host: host}
 		}
 		r.Header.Del(wire.CallerField)
 		ctx := context.WithValue(r.Context(), hostKey{}, host)

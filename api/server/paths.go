@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/core/change"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // The parts of a path that many routes have. They are exported because huma reads them by reflection.
@@ -72,7 +72,7 @@ func or[B any](body *B) (b B) {
 }
 
 // ordered is a route for an order whose answer is its sequence. may says whether the caller may give it.
-func ordered[In any](may func(seam.Caller, *In) error, do func(context.Context, *app.App, change.Actor, *In) (uint64, error)) adder {
+func ordered[In any](may func(caller.Identity, *In) error, do func(context.Context, *app.App, change.Actor, *In) (uint64, error)) adder {
 	return answer(func(ctx context.Context, s *Server, in *In) (*api.Ordered, error) {
 		if err := may(identity(ctx), in); err != nil {
 			return nil, err

@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/app"
@@ -44,7 +44,7 @@ func questionRoutes() []route {
 			"answer-question", post, "/questions/{id}/answer", "Answer a question of an agent",
 			"A permission is answered with `allow`; other kinds with `option`, or with `text` if the question accepts text. `scope` saves the answer for identical calls: `session` until the agent's session ends, `always` until it is revoked. The request returns when the answer is durable; the agent receives it after that. Agents may not answer (X10).",
 			ordered(
-				func(by seam.Caller, in *answerQuestionIn) error { return by.MayAnswer("replied", in.ID) },
+				func(by caller.Identity, in *answerQuestionIn) error { return by.MayAnswer("replied", in.ID) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *answerQuestionIn) (uint64, error) {
 					return e.Questions.AnswerQuestion(ctx, by, in.ID, view.QuestionAnswer(in.Body))
 				},
@@ -59,7 +59,7 @@ func questionRoutes() []route {
 			"revoke-saved-answer", http.MethodDelete, "/saved-answers/{id}", "Revoke a saved answer",
 			"Calls that it has allowed are not affected; the next identical call is asked about again.",
 			ordered(
-				func(by seam.Caller, in *savedAnswerIn) error { return by.MayAnswer("revoked", in.ID) },
+				func(by caller.Identity, in *savedAnswerIn) error { return by.MayAnswer("revoked", in.ID) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *savedAnswerIn) (uint64, error) {
 					return e.Questions.RevokeSavedAnswer(ctx, by, in.ID)
 				},
@@ -69,7 +69,7 @@ func questionRoutes() []route {
 			"retry-agent", post, "/agents/{name}/retry", "Retry a rate-limited provider now",
 			"For a rate-limited agent: Fairlead starts it again according to its desired state, although its provider's limit has not reset yet. Agents may not do this (X10).",
 			ordered(
-				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("limit_lifted", in.Name) },
+				func(by caller.Identity, in *ableIn) error { return by.MayOrderAgent("limit_lifted", in.Name) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *ableIn) (uint64, error) {
 					return e.Questions.LiftLimit(ctx, by, in.Name)
 				},
@@ -79,7 +79,7 @@ func questionRoutes() []route {
 			"end-agent-session", post, "/agents/{name}/end", "End the session of an agent",
 			"The session has the time that `grace` allows; a second request ends it at once. The desired state does not change: use `stop` first, or an agent that runs continuously is started again. Refused if no session runs, if a step of a run uses it (use `cancel`), or if the agent leads the crew (use `sleep`). Agents may not do this (X10).",
 			ordered(
-				func(by seam.Caller, in *ableIn) error { return by.MayOrderAgent("end_asked", in.Name) },
+				func(by caller.Identity, in *ableIn) error { return by.MayOrderAgent("end_asked", in.Name) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *ableIn) (uint64, error) {
 					return e.Agents.EndAgentSession(ctx, by, in.Name)
 				},

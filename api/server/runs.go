@@ -11,9 +11,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/fromhost"
@@ -55,7 +55,7 @@ func runRoutes() []route {
 			"cancel-run", post, "/runs/{id}/cancel", "Cancel a run, or one of its steps",
 			"Running processes are ended; completed steps keep their results. A cancelled run can be resumed.",
 			ordered(
-				func(by seam.Caller, in *forRun[*api.CancelBody]) error { return by.MayOrderRun("cancel", in.ID) },
+				func(by caller.Identity, in *forRun[*api.CancelBody]) error { return by.MayOrderRun("cancel", in.ID) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *forRun[*api.CancelBody]) (uint64, error) {
 					return e.Runs.CancelRun(ctx, by, in.ID, or(in.Body).Step, or(in.Body).Note)
 				},
@@ -70,7 +70,7 @@ func runRoutes() []route {
 			"release-run", post, "/runs/{id}/release", "Continue a paused run",
 			"The run continues where it was paused.",
 			ordered(
-				func(by seam.Caller, in *runNoteIn) error { return by.MayOrderRun("release", in.ID) },
+				func(by caller.Identity, in *runNoteIn) error { return by.MayOrderRun("release", in.ID) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *runNoteIn) (uint64, error) {
 					return e.Runs.ReleaseRun(ctx, by, in.ID, or(in.Body).Note)
 				},

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // stage is a Host whose processes are played: the test says what they say and when they end.
@@ -28,7 +28,7 @@ type stage struct {
 
 func newStage() *stage { return &stage{came: make(chan *player, 64), actors: map[string]*player{}} }
 
-func (h *stage) Start(_ context.Context, session string, _ uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
+func (h *stage) Start(_ context.Context, session string, _ uint64, launch spawn.Launch, _ time.Duration) (sessionhost.Process, error) {
 	p := &player{
 		stage: h, session: session, launch: launch, done: make(chan struct{}), told: make(chan string, 64),
 		input: int64(len(launch.Input)),
@@ -57,8 +57,8 @@ func (h *stage) Start(_ context.Context, session string, _ uint64, launch spawn.
 	return p, nil
 }
 
-func (h *stage) Adopt(context.Context, string, uint64) (seam.Process, seam.Found, error) {
-	return nil, seam.NeverStarted, nil
+func (h *stage) Adopt(context.Context, string, uint64) (sessionhost.Process, sessionhost.Found, error) {
+	return nil, sessionhost.NeverStarted, nil
 }
 
 func (h *stage) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
@@ -71,7 +71,9 @@ func (h *stage) Output(ctx context.Context, session string, offset int64) (io.Re
 
 func (h *stage) Sweep(context.Context) ([]string, error) { return nil, nil }
 
-func (h *stage) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) { return nil, nil }
+func (h *stage) Orphans(context.Context, func(string) bool) ([]sessionhost.Orphan, error) {
+	return nil, nil
+}
 
 func (h *stage) PutAside(string) (string, error) { return "", nil }
 
@@ -138,8 +140,8 @@ func (p *player) Ended(context.Context) (session.Exit, error) {
 func (p *player) End(context.Context, time.Duration) error { p.leave(); return nil }
 func (p *player) Ack(context.Context) error                { return nil }
 func (p *player) Close() error                             { return nil }
-func (p *player) Evidence(context.Context) (seam.Proof, error) {
-	return seam.Proof{ShimPID: 1, PID: 4711, StartedAt: time.Now(), Holds: []string{"the test"}}, nil
+func (p *player) Evidence(context.Context) (sessionhost.Proof, error) {
+	return sessionhost.Proof{ShimPID: 1, PID: 4711, StartedAt: time.Now(), Holds: []string{"the test"}}, nil
 }
 
 func (p *player) Output(ctx context.Context, offset int64) (io.ReadCloser, error) {

@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver/exec"
 	"github.com/fairlead-dev/fairlead/process/driver/script"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // pair is the team of tests that need no other.
@@ -45,7 +45,7 @@ type supervisor struct {
 	*app.App
 	j     journal.Journal
 	host  *stage
-	opts  seam.Options
+	opts  outside.Options
 	first uint64 // the last change of its start
 	end   func() // ends its loop; the test does it otherwise
 }
@@ -59,7 +59,7 @@ func supervise(t testing.TB, j journal.Journal, dir, yaml string) *supervisor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return superviseWith(t, dir, yaml, seam.Options{Journal: j, Files: files, Sessions: folders}, files.Close, folders.Close)
+	return superviseWith(t, dir, yaml, outside.Options{Journal: j, Files: files, Sessions: folders}, files.Close, folders.Close)
 }
 
 // still are the agents' files in a bubble of time, in which no program may watch a folder: none is ever written by others.
@@ -78,10 +78,10 @@ func (still) Write(context.Context, string, []byte, uint64, func(file.Sum) bool)
 // superviseStill is supervise in a bubble of time.
 func superviseStill(t testing.TB, j journal.Journal, yaml string) *supervisor {
 	t.Helper()
-	return superviseWith(t, t.TempDir(), yaml, seam.Options{Journal: j, Files: still{}})
+	return superviseWith(t, t.TempDir(), yaml, outside.Options{Journal: j, Files: still{}})
 }
 
-func superviseWith(t testing.TB, dir, yaml string, opts seam.Options, close ...func() error) *supervisor {
+func superviseWith(t testing.TB, dir, yaml string, opts outside.Options, close ...func() error) *supervisor {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "fairlead.yaml"), []byte(yaml), 0o600); err != nil {
 		t.Fatal(err)

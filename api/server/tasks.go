@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/app"
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/git/diff"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 type changesIn struct {
@@ -138,7 +138,7 @@ func reviewRoutes() []route {
 			"request-task", post, "/runs/{id}/request", "Ask for changes",
 			"All comments and the text go back to the agent, into the same conversation. With `shown` it is refused if another commit is shown by now.",
 			ordered(
-				func(by seam.Caller, in *forTask[*api.RequestBody]) error { return by.MayOrderRun("request", in.ID) },
+				func(by caller.Identity, in *forTask[*api.RequestBody]) error { return by.MayOrderRun("request", in.ID) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
 					return e.Tasks.RequestTask(ctx, by, in.ID, or(in.Body).Text, or(in.Body).Shown)
 				},
@@ -148,7 +148,7 @@ func reviewRoutes() []route {
 			"merge-task", post, "/runs/{id}/merge", "Approve a task, and land it",
 			"`tree` or `shown` name the tree or the commit that the person looked at; if the question shows another one, it is refused. Without them it means what the question shows when the order arrives, and its record says that no hash was given. If files are changed that decide what runs later, `governing` names their hash; without it, or with another one, it is refused. A task whose landing failed lands again, if they name what was approved.",
 			ordered(
-				func(by seam.Caller, in *forTask[*api.MergeBody]) error { return by.MayOrderRun("merge", in.ID) },
+				func(by caller.Identity, in *forTask[*api.MergeBody]) error { return by.MayOrderRun("merge", in.ID) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *forTask[*api.MergeBody]) (uint64, error) {
 					return e.Tasks.MergeTask(ctx, by, in.ID, or(in.Body).Shown, or(in.Body).Tree, or(in.Body).Governing)
 				},

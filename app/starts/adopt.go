@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -21,8 +21,8 @@ type Adoption struct {
 	Session team.Session
 	Agent   string         // the agent's name; empty for a step's own session
 	m       *sessions.Slot // the slot that the session runs in
-	Proc    seam.Process
-	Found   seam.Found
+	Proc    sessionhost.Process
+	Found   sessionhost.Found
 	Err     error
 }
 
@@ -63,7 +63,7 @@ func (c *Controller) Resume(ctx context.Context, a Adoption) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(a.Err, new(*seam.Fenced)):
+	case errors.As(a.Err, new(*sessionhost.Fenced)):
 		return sessions.TakenOver(a.Err)
 	case a.Err != nil, a.NeverBegan():
 		return nil //nolint:nilerr // PickUp asks again until the shim answers
@@ -97,7 +97,7 @@ func (c *Controller) PickUp(a Adoption) {
 		c.parts.Sessions.SetProc(a.Session.ID, a.Proc)
 		c.parts.Sessions.ListenAgain(a.Session.ID)
 		c.log.Info("session found", "session", a.Session.ID, "it", string(a.Found))
-		c.loop.Go(func(ctx context.Context) { c.follow(ctx, m, a.Session, a.Proc, a.Found != seam.Running) })
+		c.loop.Go(func(ctx context.Context) { c.follow(ctx, m, a.Session, a.Proc, a.Found != sessionhost.Running) })
 	}
 }
 
@@ -174,16 +174,16 @@ func (c *Controller) takeOver(ctx context.Context, m *sessions.Slot, a Adoption,
 		a.Close()
 		return
 	}
-	c.follow(ctx, m, a.Session, a.Proc, atStart && a.Found != seam.Running)
+	c.follow(ctx, m, a.Session, a.Proc, atStart && a.Found != sessionhost.Running)
 }
 
 // NeverBegan reports whether the session was opened and no process was ever started for it.
 func (a *Adoption) NeverBegan() bool {
-	return a.Found == seam.NeverStarted && a.Session.Phase == session.Open
+	return a.Found == sessionhost.NeverStarted && a.Session.Phase == session.Open
 }
 
 // Follows reports whether there is a process to follow, running or exited.
-func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found != seam.NeverStarted }
+func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found != sessionhost.NeverStarted }
 
 // becomes is the event that the team needs first; nil if the journal already has it. A session that
 // has exited is adopted first, so that its usage counts: a report is accepted only from a session
@@ -195,7 +195,7 @@ func (a *Adoption) becomes(atStart bool) any {
 			Session: a.Session.ID, Outcome: control.Lost, AtStart: atStart,
 			Why: "it ended while no daemon ran, and no record of it is left",
 		}
-	case a.Found == seam.Running, a.Found == seam.Exited && a.Session.Phase == session.Open:
+	case a.Found == sessionhost.Running, a.Found == sessionhost.Exited && a.Session.Phase == session.Open:
 		return team.SessionAdopted{Session: a.Session.ID, PID: a.Proc.PID(), Input: inputOf(a.Proc)}
 	default:
 		return nil

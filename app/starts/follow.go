@@ -10,12 +10,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/work/listen"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // follow listens to a session until it ends, fetches what it made, and reports its end.
-func (c *Controller) follow(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) {
+func (c *Controller) follow(ctx context.Context, m *sessions.Slot, s team.Session, proc sessionhost.Process, atStart bool) {
 	kept := c.parts.Runs.KeepLog(m, s, proc)
 	if s.ServesChannels() {
 		defer c.parts.Channels.SetSessionWriter(s.ID, nil)

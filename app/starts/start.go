@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -37,7 +37,7 @@ func (c *Controller) start(ctx context.Context, m *sessions.Slot, s team.Session
 	if !now.given {
 		return
 	}
-	var proc seam.Process
+	var proc sessionhost.Process
 	if where == "" {
 		proc, err = c.opts.Host.Start(ctx, s.ID, now.epoch, ready.Launch, m.Conf.Grace)
 	} else {
@@ -207,7 +207,7 @@ func obeysFile(s team.Session) bool {
 // beforeStart has the events decided that have to be in the journal before a session's process starts.
 func beforeStart(m *sessions.Slot, s team.Session, ready *sessions.PreparedLaunch, decide func(team.Event) error) error {
 	if ready.Token != "" {
-		if err := decide(*m.Event(sessions.ByShim, team.TokenGiven{Session: s.ID, Hash: seam.HashOfToken(ready.Token)})); err != nil {
+		if err := decide(*m.Event(sessions.ByShim, team.TokenGiven{Session: s.ID, Hash: sessions.HashOfToken(ready.Token)})); err != nil {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func beforeStart(m *sessions.Slot, s team.Session, ready *sessions.PreparedLaunc
 }
 
 // takeCare records a process that was just started, and follows it.
-func (c *Controller) takeCare(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) {
+func (c *Controller) takeCare(ctx context.Context, m *sessions.Slot, s team.Session, proc sessionhost.Process) {
 	c.parts.Sessions.SetProc(s.ID, proc)
 	if _, err := c.parts.Sessions.SubmitOf(ctx, sessions.ByShim, m,
 		team.SessionStarted{Session: s.ID, PID: proc.PID(), Input: inputOf(proc), Launch: s.Launch}); err != nil {
@@ -237,8 +237,8 @@ func (c *Controller) cannotStart(ctx context.Context, m *sessions.Slot, s team.S
 }
 
 // inputOf returns how many bytes of input a process was started with, if its host counts them.
-func inputOf(proc seam.Process) int64 {
-	if typist, ok := proc.(seam.InputWriter); ok {
+func inputOf(proc sessionhost.Process) int64 {
+	if typist, ok := proc.(sessionhost.InputWriter); ok {
 		input, _ := typist.Input()
 		return input
 	}

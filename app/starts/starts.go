@@ -10,8 +10,8 @@ import (
 	"github.com/fairlead-dev/fairlead/work/agents"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
 	"github.com/fairlead-dev/fairlead/work/listen"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
@@ -19,7 +19,7 @@ import (
 // Controller starts, adopts and follows sessions.
 type Controller struct {
 	loop  *loop.Loop
-	opts  seam.Options
+	opts  outside.Options
 	log   *slog.Logger
 	parts Parts
 }
@@ -36,7 +36,7 @@ type Parts struct {
 }
 
 // New makes the controller. The Host of opts is that of all sessions of the team.
-func New(l *loop.Loop, opts seam.Options, parts Parts) *Controller {
+func New(l *loop.Loop, opts outside.Options, parts Parts) *Controller {
 	return &Controller{loop: l, opts: opts, log: opts.Log, parts: parts}
 }
 

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/config/edit"
 	"github.com/fairlead-dev/fairlead/process/shim"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // Options are the flags of `fairlead agent`.
@@ -31,7 +31,7 @@ func Do(ctx context.Context, a *cli.App, op edit.Op, name string, form func(*edi
 		return fmt.Errorf("find the workspace: %w", err)
 	}
 	is := shim.Here(dir)
-	if err := (seam.Caller{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unseen}).MayConfigure(string(op)); err != nil {
+	if err := (caller.Identity{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unseen}).MayConfigure(string(op)); err != nil {
 		return err
 	}
 	e := &Editor{Dir: a.Dir, Lookup: os.LookupEnv}

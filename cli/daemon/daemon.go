@@ -49,7 +49,7 @@ import (
 	"github.com/fairlead-dev/fairlead/read/search"
 	"github.com/fairlead-dev/fairlead/ui"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -232,14 +232,14 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	d.beside.shims.Store(shims)
 	d.sockets = caller.NewSessionSockets()
 	d.closers = append(d.closers, d.sockets.Close)
-	d.Engine, err = app.Open(ctx, seam.Options{
+	d.Engine, err = app.Open(ctx, outside.Options{
 		Confirmed: d.confirmed(), Include: d.include, Unconfirmed: d.waiting,
 		Name: filepath.Base(d.Conf.Dir), Config: d.Conf, Journal: j, Files: files, Documents: documents, Sessions: folders,
 		Drivers: cli.Drivers(),
 		Host:    shims,
 		Lookup:  lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
-		Proxy:   func() (seam.ProxyConn, error) { return findProxy(sessions.ProxyFolder(d.space.Path(""))) },
+		Proxy:   func() (outside.ProxyConn, error) { return findProxy(sessions.ProxyFolder(d.space.Path(""))) },
 		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})
 	if err != nil {
@@ -559,7 +559,7 @@ func (d *Daemon) Close() error {
 }
 
 // findProxy connects to the proxy of the sessions, if one runs.
-func findProxy(folder string) (seam.ProxyConn, error) {
+func findProxy(folder string) (outside.ProxyConn, error) {
 	real, err := wire.Folder(folder)
 	if err != nil {
 		return nil, err // no session has needed one yet

@@ -24,7 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/engine"
 	"github.com/fairlead-dev/fairlead/internal/test/ports"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // clusterOf is the folder of a leader, and its cluster.
@@ -322,13 +322,13 @@ func TestHostThatWasFencedOff(t *testing.T) {
 	e.facts = engine.Facts{Engines: []cluster.EngineHost{{Name: "a"}, {Name: "b"}}, Leader: "b", Config: own}
 	e.mu.Unlock()
 	why := e.mayNotLead()
-	e.demote(&seam.Fenced{Why: "it is no engine host of the team any longer"})
+	e.demote(&sessionhost.Fenced{Why: "it is no engine host of the team any longer"})
 	e.work.Wait()
 	if is := why(); is != nil {
 		t.Errorf("its file is the same: %+v", is)
 	}
 	text := "version: 1\nagents: {}\n# changed\n"
-	e.demote(fmt.Errorf("recover: %w", &seam.Fenced{Why: "other", Leader: "c", Config: config.SumOf([]byte(text))}))
+	e.demote(fmt.Errorf("recover: %w", &sessionhost.Fenced{Why: "other", Leader: "c", Config: config.SumOf([]byte(text))}))
 	e.work.Wait()
 	if is := why(); is == nil || is.Leader != "c" || is.Ref != "" {
 		t.Fatalf("its file is another one: %+v", is)

@@ -25,7 +25,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/version"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // errOfHost refuses what needs a journal of its own.
@@ -169,7 +169,7 @@ func (e *engines) mayNotLead() func() *api.OtherConfig {
 // demote notes with which configuration the team was led, if that is why this host does not lead: its leader was lost before it could
 // say so.
 func (e *engines) demote(err error) {
-	fenced, is := errors.AsType[*seam.Fenced](err)
+	fenced, is := errors.AsType[*sessionhost.Fenced](err)
 	if !is || fenced.Config == "" {
 		return
 	}
@@ -321,7 +321,7 @@ func (e *engines) follow(ctx context.Context, a *cli.App, opts UpOptions, signal
 func (e *engines) deposedBy(err error) bool {
 	return e.known().Stream &&
 		(errors.Is(err, errDeposed) || errors.As(err, new(*journal.Conflict)) || errors.As(err, new(*jetstream.Unproven)) ||
-			errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*seam.Fenced)))
+			errors.As(err, new(*jetstream.Damage)) || errors.As(err, new(*sessionhost.Fenced)))
 }
 
 // goesOn reports whether this host goes on as one that does not lead when its daemon has ended. A person who starts it sees instead

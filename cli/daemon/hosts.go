@@ -28,7 +28,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/link"
 	"github.com/fairlead-dev/fairlead/hosts/local"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -131,11 +131,11 @@ func (l *lead) begin(team hostTeam, programs func(host string, placedOn func(ses
 }
 
 // cluster is how the controllers reach the other hosts; nil: there are none.
-func (l *lead) cluster(folder string, shims *sessions.Shims) *seam.Cluster {
+func (l *lead) cluster(folder string, shims *sessions.Shims) *outside.Cluster {
 	if l == nil {
 		return nil
 	}
-	is := &seam.Cluster{
+	is := &outside.Cluster{
 		Team: l.is.Team, Name: l.is.Name, Labels: l.is.Labels, Capacity: l.is.Capacity, Key: l.id.PublicKey(),
 		Address: l.is.Addresses()[0], Stream: l.beside.known().Stream, Lost: l.beside.known().Lost, Folder: folder, Dial: l.dial,
 		Connected: l.from, Foreign: l.foreign, Engines: l.engines, Copies: l.beside.copiesSeen, Unreplicated: l.beside.gap.is,

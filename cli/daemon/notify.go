@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/work/notify"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // Messages in an hour, unless fairlead.yaml says otherwise: a person reads no more; a program does.
@@ -25,13 +25,13 @@ const (
 const flushMax = 3 * time.Second
 
 // openNotices opens the ways to people. It returns nil if fairlead.yaml names no target.
-func (d *Daemon) openNotices() (*seam.Notices, error) {
+func (d *Daemon) openNotices() (*outside.Notices, error) {
 	conf := &d.Conf.Notify
 	if len(conf.Targets) == 0 {
 		return nil, nil
 	}
 	ways := map[string]notify.Sender{}
-	open := &seam.Notices{Kinds: map[string]string{}, Disk: d.nearBudget, Look: d.look}
+	open := &outside.Notices{Kinds: map[string]string{}, Disk: d.nearBudget, Look: d.look}
 	for i := range conf.Targets {
 		t := &conf.Targets[i]
 		address, err := t.Address(lookupEnv)

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // planned is what `fairlead up --plan --json` prints.
@@ -78,7 +78,7 @@ func DryRun(ctx context.Context, a *cli.App, conf *config.Config) (view.Plan, er
 	case err != nil:
 		return view.Plan{}, err
 	}
-	plan, err := controller.DryRun(ctx, seam.Options{
+	plan, err := controller.DryRun(ctx, outside.Options{
 		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: cli.Drivers(),
 		Lookup: os.LookupEnv, BootID: workspace.BootID(), Log: slog.New(slog.DiscardHandler),
 	}, controller.DiskObserver{Folder: filepath.Join(a.Dir, ".fairlead", "sessions")})

@@ -22,12 +22,12 @@ func TestWallFound(t *testing.T) {
 		without string
 	}{
 		"all rows but the network": {
-			sandbox.Ability{By: sandbox.ByNamespaces},
+			sandbox.Ability{By: sandbox.ByNamespaces, Unheld: []sandbox.Row{sandbox.RowNetwork}},
 			[]string{"made of namespaces", "network is not held: its program can reach every host"},
 			"read is not held",
 		},
 		"Landlock alone": {
-			sandbox.Ability{By: sandbox.ByLandlock, Unheld: []sandbox.Row{sandbox.RowProcess}, Why: closed},
+			sandbox.Ability{By: sandbox.ByLandlock, Unheld: []sandbox.Row{sandbox.RowProcess, sandbox.RowNetwork}, Why: closed},
 			[]string{
 				"made of landlock", "process is not held: its program can see processes", "network is not held",
 				"better was tried: namespaces are closed, no /proc",
@@ -68,7 +68,7 @@ func TestWallHelp(t *testing.T) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	text, err := json.Marshal(f)
-	if want := `"wall":{"by":"landlock","users":false,"processes":false,"overlays":false,"git":false,"unheld":["process"],"why":[{"cause":"masked_proc","what":"no /proc","do":["leave it","unmask it"]},`; err != nil || !strings.Contains(string(text), want) {
+	if want := `"wall":{"by":"landlock","users":false,"processes":false,"network":false,"overlays":false,"git":false,"unheld":["process"],"why":[{"cause":"masked_proc","what":"no /proc","do":["leave it","unmask it"]},`; err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("%s, %v; want %s", text, err, want)
 	}
 	if got := wallHelp(sandbox.Ability{By: sandbox.ByNamespaces}); got != "" {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
+	"github.com/fairlead-dev/fairlead/api/caller"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/cli/daemon/worker"
 	"github.com/fairlead-dev/fairlead/core/host"
@@ -25,7 +26,6 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/link"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/process/shim"
-	"github.com/fairlead-dev/fairlead/work/seam"
 )
 
 // ListenDefault is where a leader listens unless another address is given: only its own machine reaches it.
@@ -226,7 +226,7 @@ func Listen(a *cli.App, at string) error {
 // person refuses commands that change what this machine is to agents.
 func person(a *cli.App, event string) error {
 	is := shim.Here(a.Dir)
-	return seam.Caller{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unseen}.MayOrderHost(event, "")
+	return caller.Identity{Session: is.Session, Foreign: is.Foreign, Unknown: is.Unseen}.MayOrderHost(event, "")
 }
 
 // running reports whether a daemon answers here.

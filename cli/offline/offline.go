@@ -30,7 +30,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/read/search"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -99,7 +99,7 @@ func read(ctx context.Context, conf *config.Config, drivers map[string]driver.Dr
 	func() error, error,
 ) {
 	shims := filepath.Join(conf.Dir, ".fairlead", "sessions")
-	e, err := app.OpenReadOnly(ctx, seam.Options{
+	e, err := app.OpenReadOnly(ctx, outside.Options{
 		Name: filepath.Base(conf.Dir), Config: conf, Journal: j, Drivers: drivers, Lookup: os.LookupEnv, BootID: workspace.BootID(),
 		Host: &sessions.Shims{Folder: shims, Workspace: conf.Dir}, Log: slog.New(slog.DiscardHandler),
 		Look: app.DiskObserver{Folder: shims}.Proof, At: at,

@@ -29,9 +29,10 @@ const HostsMax = 200
 
 // Setting is the value of the key network.
 type Setting struct {
-	Word            Word
-	Model, Packages bool
-	Hosts           []Host
+	Word     Word   `json:"word,omitempty"`
+	Model    bool   `json:"model,omitempty"`
+	Packages bool   `json:"packages,omitempty"`
+	Hosts    []Host `json:"hosts,omitempty"`
 }
 
 // Default is the setting of an agent without the key.

@@ -182,6 +182,10 @@ type Permissions struct {
 	// Writable are the folders that the session's wall lets its program write, absolute, if the wall's trial before this
 	// session held reading and writing. Then the call is not asked about if it only reads, or writes there. Nil: no such wall.
 	Writable []string
+
+	// Network says that the wall held the network, too. Then a shell command is not asked about either: what it writes, reads and
+	// reaches is what the wall lets it. It counts only with Writable.
+	Network bool
 }
 
 // Answer decides a call by an agent's permissions and names the deciding line: "allow" and `allow Read`,
@@ -220,7 +224,7 @@ func (b Permissions) Answer(call Call, paths []string, where Where, disk Disk) (
 	if rules := r.allowedBy(allow, b.Deny); len(rules) > 0 {
 		return answerAllow, answerAllow + " " + strings.Join(rules, ", "), ""
 	}
-	if b.Writable != nil && r.walled(b.Writable, b.Deny) {
+	if b.Writable != nil && r.walled(b.Writable, b.Network, b.Deny) {
 		return answerAllow, RuleWall, ""
 	}
 	return "", "", ""

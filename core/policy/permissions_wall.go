@@ -7,16 +7,19 @@ import (
 )
 
 // RuleWall is the deciding line of a call that a wall holds: see [Permissions.Writable].
-const RuleWall = "wall: it reads, or writes where its view lets it"
+const RuleWall = "wall: it stays inside what its view lets it read, write and reach"
 
 // reaching are programs of the small language that reach other hosts, or start what a setting names: git asks a remote, and the
 // others look names up.
 const reaching = "git hostname netstat who w"
 
-// walled reports whether a call does nothing but read, or write in one of the folders, and cannot reach the network. Of a shell
-// command each part has to be a plain one that reads. Files that govern the agent are asked about as without a wall.
-func (r *reading) walled(writable []string, deny []Pattern) bool {
+// walled reports whether a call does nothing but read, or write in one of the folders, and reaches no more of the network than the wall
+// lets it. Where the network is not held, each part of a shell command has to be a plain one that reads. Files that govern the agent
+// are asked about as without a wall.
+func (r *reading) walled(writable []string, network bool, deny []Pattern) bool {
 	switch tool := r.call.Tool; {
+	case tool == "Bash" && network:
+		return r.shell != nil && !r.governs() && !r.hidesDenied(deny)
 	case tool == "Bash":
 		return r.shellReads(deny)
 	case readsFiles(tool):

@@ -89,3 +89,39 @@ func TestPermissionsInAWall(t *testing.T) {
 		}
 	}
 }
+
+// TestPermissionsInAWallWithNetwork checks that a shell command is not asked about where the wall holds the network, too, but for what
+// governs the agent and what its permissions deny or may deny.
+func TestPermissionsInAWallWithNetwork(t *testing.T) {
+	scene := policytest.Build(t)
+	bound := policy.Permissions{Deny: patterns(t, "Bash(git push*)", "Read(.env)")}
+	for _, c := range []struct {
+		book    policy.Permissions
+		command string
+		want    string
+	}{
+		{policy.Permissions{}, "curl https://example.com", "allow"},
+		{policy.Permissions{}, "go test ./...", "allow"},
+		{policy.Permissions{}, "sh -c 'make all'", "allow"},
+		{policy.Permissions{}, "npm ci && npm test > out.txt", "allow"},
+		{policy.Permissions{}, "for f in *.go; do gofmt -w $f; done", "allow"},
+		{policy.Permissions{}, "echo x > agent_state.json", ""},
+		{policy.Permissions{}, "python3 -c 'open(\"fairlead.yaml\", \"w\")'", ""},
+		{policy.Permissions{}, "echo x > .claude/settings.json", "deny"},
+		{bound, "git push origin main", "deny"},
+		{bound, "sh -c 'git push'", "deny"},
+		{bound, "cat .env", ""},
+		{bound, "make", "allow"},
+	} {
+		call := policy.Call{Tool: "Bash", Dir: scene.Repo}
+		call.Input = policytest.Case{Tool: "Bash", Arg: c.command}.Input(scene)
+		book := c.book
+		if verdict, _, _ := book.Answer(call, nil, workspaceOf(scene), dispatchfolder.Disk{}); verdict == "allow" {
+			t.Errorf("without a wall %q is allowed", c.command)
+		}
+		book.Writable, book.Network = []string{scene.Repo}, true
+		if verdict, rule, doubt := book.Answer(call, nil, workspaceOf(scene), dispatchfolder.Disk{}); verdict != c.want {
+			t.Errorf("%q: %q by %q (%s), not %q", c.command, verdict, rule, doubt, c.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -211,7 +212,7 @@ func (in *inside) serve() error {
 func (in *inside) notHeld() string {
 	var words []string
 	for _, row := range in.unheld {
-		if row != sandbox.RowGit {
+		if !slices.Contains([]sandbox.Row{sandbox.RowGit}, row) {
 			words = append(words, string(row))
 		}
 	}

@@ -53,12 +53,12 @@ func TestCommandsNetwork(t *testing.T) {
 	}
 	get := "curl -sSf --max-time 20 http://%s:%d/"
 	for line, allowed := range map[string]bool{
-		fmt.Sprintf(get, "127.0.0.2", ports[0]):                        true,
-		fmt.Sprintf(get, "127.0.0.3", ports[1]):                        false,
-		fmt.Sprintf(strings.Replace(get, "curl", "curl --noproxy '*'", 1), "127.0.0.2", ports[0]):   false,
-		fmt.Sprintf(strings.Replace(get, "curl", "curl --noproxy '*'", 1), "127.0.0.3", ports[1]):   false,
-		"test -z \"$ANTHROPIC_API_KEY\"":                               true,
-		"curl -sS http://127.0.0.1:61080/anthropic/v1/models | grep .": true, // the proxy says that it has no key
+		fmt.Sprintf(get, "127.0.0.2", ports[0]):                                                   true,
+		fmt.Sprintf(get, "127.0.0.3", ports[1]):                                                   false,
+		fmt.Sprintf(strings.Replace(get, "curl", "curl --noproxy '*'", 1), "127.0.0.2", ports[0]): false,
+		fmt.Sprintf(strings.Replace(get, "curl", "curl --noproxy '*'", 1), "127.0.0.3", ports[1]): false,
+		"test -z \"$ANTHROPIC_API_KEY\"":                                                          true,
+		"curl -sS http://127.0.0.1:61080/anthropic/v1/models | grep .":                            true, // the proxy says that it has no key
 	} {
 		w.task.Checks = []string{line}
 		var out bytes.Buffer

@@ -6,7 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // A session that began while this machine led alone has no lease in its folder. A new leader gives it one, and adopts it.
@@ -21,7 +21,7 @@ func TestAdoptWithoutALease(t *testing.T) {
 	s.Guard.(*leader).home = map[string]bool{"coder-1": true}
 	answer := ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`)
 	var out wire.AdoptOut
-	if err := json.NewDecoder(answer.Body).Decode(&out); err != nil || out.Found != seam.Running {
+	if err := json.NewDecoder(answer.Body).Decode(&out); err != nil || out.Found != sessionhost.Running {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if l, err := s.readLease("coder-1"); err != nil || l == nil || l.Token.N != 9 {

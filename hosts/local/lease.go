@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/process/shim"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 const (
@@ -85,7 +85,7 @@ func (s *Sessions) Resume(ctx context.Context, epoch uint64) error {
 		return err
 	}
 	for _, f := range found {
-		if f.Found != seam.Running && f.Silent == "" {
+		if f.Found != sessionhost.Running && f.Silent == "" {
 			continue
 		}
 		err := s.with(ctx, f.Session, func(one *session) error {
@@ -154,7 +154,7 @@ func (s *Sessions) Forget(ctx context.Context, before time.Time, keeps func(sess
 	return errors.Join(faults...)
 }
 
-func isDone(proc seam.Process) bool {
+func isDone(proc sessionhost.Process) bool {
 	select {
 	case <-proc.Done():
 		return true

@@ -21,9 +21,10 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	_ "github.com/fairlead-dev/fairlead/process/proxy" // runs in a process of this binary
 	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -50,7 +51,7 @@ func (l *leader) Home(session string) (host.Lease, bool) {
 
 func (l *leader) Epoch(epoch uint64) error {
 	if epoch < l.epoch {
-		return &seam.Fenced{Why: "it has ended"}
+		return &sessionhost.Fenced{Why: "it has ended"}
 	}
 	return nil
 }
@@ -263,7 +264,7 @@ func TestRepeatedInput(t *testing.T) {
 }
 
 func isFenced(err error) bool {
-	_, is := errors.AsType[*seam.Fenced](err)
+	_, is := errors.AsType[*sessionhost.Fenced](err)
 	return is
 }
 
@@ -337,7 +338,7 @@ func TestEarlierSessionOfTheName(t *testing.T) {
 	<-own.Done()
 	var out wire.AdoptOut
 	if err := wire.Read(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`).Body, &out); err != nil ||
-		out.Found != seam.NeverStarted {
+		out.Found != sessionhost.NeverStarted {
 		t.Error(out, err)
 	}
 	if err := start(1, "echo first; exec sleep 600"); err != nil {
@@ -401,7 +402,7 @@ func TestLimits(t *testing.T) {
 	}
 	busy("sessions", ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`))
 	over := &ended{}
-	held := &process{Process: over, found: seam.Exited, replaced: make(chan struct{})}
+	held := &process{Process: over, found: sessionhost.Exited, replaced: make(chan struct{})}
 	s.all["other-7"].proc.Store(held)
 	if err := wire.Check(ask(h, "POST", "/v1/sessions/coder-1/adopt", `{"epoch":1}`)); err != nil {
 		t.Error("the one that has ended makes room:", err)
@@ -426,7 +427,7 @@ func TestLimits(t *testing.T) {
 
 // ended is a process that has ended. It counts how often its connection is closed.
 type ended struct {
-	seam.Process
+	sessionhost.Process
 	closed int
 }
 

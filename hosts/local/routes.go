@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/shim"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Routes registers the routes of sessions.
@@ -57,7 +57,7 @@ func (s *Sessions) Routes(mux *http.ServeMux) {
 		}
 		grace := time.Duration(in.GraceMS) * time.Millisecond
 		out, err := s.order(ctx, id, r, func(_ *session, proc *process) error { return proc.End(ctx, grace) })
-		if other, is := errors.AsType[*seam.NotAdopted](err); is && in.Ordered {
+		if other, is := errors.AsType[*sessionhost.NotAdopted](err); is && in.Ordered {
 			return struct{}{}, other.End(ctx, min(grace, orderWithin/2)) // it waits that long
 		}
 		return out, err
@@ -149,7 +149,7 @@ func (s *Sessions) process(ctx context.Context, id string, one *session, epoch u
 	switch {
 	case err != nil:
 		return nil, err
-	case proc == nil || proc.found == seam.NeverStarted:
+	case proc == nil || proc.found == sessionhost.NeverStarted:
 		return nil, errNotHere
 	}
 	return proc, nil
@@ -183,16 +183,16 @@ func (s *Sessions) adopted(ctx context.Context, id string, epoch uint64) (out wi
 	err = s.with(ctx, id, func(one *session) error {
 		proc, err := s.process(ctx, id, one, epoch)
 		if errors.Is(err, errNotHere) {
-			out.Found = seam.NeverStarted // and it never is by an earlier epoch, which is refused from now on
+			out.Found = sessionhost.NeverStarted // and it never is by an earlier epoch, which is refused from now on
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if out.Found = proc.found; out.Found == seam.Running && isDone(proc) {
-			out.Found = seam.Exited
+		if out.Found = proc.found; out.Found == sessionhost.Running && isDone(proc) {
+			out.Found = sessionhost.Exited
 			if end, err := proc.Ended(ctx); err != nil || end.Lost {
-				out.Found = seam.Lost
+				out.Found = sessionhost.Lost
 			}
 		}
 		status := statusOf(proc.Process)
@@ -204,8 +204,8 @@ func (s *Sessions) adopted(ctx context.Context, id string, epoch uint64) (out wi
 
 // input writes what of the input was not written before.
 func input(ctx context.Context, proc *process, in wire.InputIn) error {
-	writer, is := proc.Process.(seam.InputWriter)
-	if !is || proc.found != seam.Running { // how much was written before is not known
+	writer, is := proc.Process.(sessionhost.InputWriter)
+	if !is || proc.found != sessionhost.Running { // how much was written before is not known
 		return fmt.Errorf("%w: it has ended", driver.ErrNoInput)
 	}
 	at, label := writer.Input()

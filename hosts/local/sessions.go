@@ -17,7 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -32,9 +33,9 @@ const (
 type Sessions struct {
 	Shims   *sessions.Shims
 	Guard   Guard
-	Sockets seam.SessionSockets // of sessions in views; nil: none
-	Root    string              // the repository
-	Exe     string              // the program fairlead
+	Sockets outside.SessionSockets // of sessions in views; nil: none
+	Root    string                 // the repository
+	Exe     string                 // the program fairlead
 	Log     *slog.Logger
 
 	boxed sessions.SandboxProof
@@ -55,7 +56,7 @@ type Guard interface {
 	// Home is the lease of a session that began here without one, while no other machine could lead; false: it has none.
 	Home(session string) (host.Lease, bool)
 
-	// Epoch returns a *seam.Fenced if a higher epoch was seen. A new highest one is stored first.
+	// Epoch returns a *sessionhost.Fenced if a higher epoch was seen. A new highest one is stored first.
 	Epoch(epoch uint64) error
 }
 
@@ -68,9 +69,9 @@ type session struct {
 
 // process is what the shim of a session holds.
 type process struct {
-	seam.Process
+	sessionhost.Process
 	epoch    uint64
-	found    seam.Found
+	found    sessionhost.Found
 	lease    lease
 	replaced chan struct{} // closed when another one is used
 }
@@ -136,10 +137,10 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		switch {
 		case err != nil:
 			return err
-		case proc != nil && proc.lease.Token != in.Token && proc.found == seam.Running && !isDone(proc):
+		case proc != nil && proc.lease.Token != in.Token && proc.found == sessionhost.Running && !isDone(proc):
 			return &spawn.CannotStart{Why: fmt.Sprintf("host %s runs a session %s under an earlier lease, as process %d", in.Token.Host, id,
 				proc.PID())}
-		case proc != nil && proc.lease.Token == in.Token && proc.found != seam.NeverStarted:
+		case proc != nil && proc.lease.Token == in.Token && proc.found != sessionhost.NeverStarted:
 			return &spawn.AlreadyStarted{Session: id}
 		}
 		launch, err := s.launch(ctx, id, in)
@@ -164,7 +165,7 @@ func (s *Sessions) start(ctx context.Context, id string, in wire.StartIn) (statu
 		if err != nil {
 			return err
 		}
-		s.keep(one, &process{began, in.Epoch, seam.Running, l, make(chan struct{})})
+		s.keep(one, &process{began, in.Epoch, sessionhost.Running, l, make(chan struct{})})
 		status = statusOf(began)
 		return nil
 	})
@@ -223,12 +224,12 @@ func (s *Sessions) adopt(ctx context.Context, id string, one *session, epoch uin
 		return nil, err
 	}
 	adopted := &process{proc, epoch, found, *l, make(chan struct{})}
-	if found == seam.NeverStarted {
+	if found == sessionhost.NeverStarted {
 		_ = proc.Close() // there is none
 		return adopted, nil
 	}
 	s.keep(one, adopted)
-	if found == seam.Running {
+	if found == sessionhost.Running {
 		sessions.ListenAgain(s.Sockets, id, s.temp(id), s.Log)
 	}
 	return adopted, nil
@@ -282,9 +283,9 @@ func (s *Sessions) Close() {
 	}
 }
 
-func statusOf(proc seam.Process) wire.Status {
+func statusOf(proc sessionhost.Process) wire.Status {
 	status := wire.Status{PID: proc.PID()}
-	if writer, is := proc.(seam.InputWriter); is {
+	if writer, is := proc.(sessionhost.InputWriter); is {
 		status.Input, status.Label = writer.Input()
 	}
 	return status

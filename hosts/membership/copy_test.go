@@ -25,8 +25,8 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/local"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -81,9 +81,9 @@ func threeEngines(t *testing.T, works string) *engines {
 		}))
 		t.Cleanup(servers[name].Close)
 	}
-	opts := seam.Options{
+	opts := outside.Options{
 		Config: &config.Config{Dir: e.dirs["a"]}, BootID: "boot-a", Log: slog.New(slog.DiscardHandler),
-		Cluster: &seam.Cluster{
+		Cluster: &outside.Cluster{
 			Team: "shop", Name: "a", Stream: true, Folder: filepath.Join(dir, "cluster"), Recheck: func() {},
 			Connected: func(name string) string {
 				if name == "c" && e.cut != nil {

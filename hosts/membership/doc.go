@@ -4,7 +4,7 @@
 // The rules are those of core/host. This package keeps what they need beside the journal: when
 // each host was heard last, by the clock that also counts while the machine sleeps. A session that is
 // placed on another host is started, followed and ended there by package hosts/remote; all
-// controllers see one seam.Host, the Router. Only steps of runs with a checkout of their own are
+// controllers see one sessionhost.Host, the Router. Only steps of runs with a checkout of their own are
 // placed: their files can be carried there and back.
 //
 // The one promise: a session that was placed on a host begins nowhere else before that host has ended

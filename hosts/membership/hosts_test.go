@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/invite"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // leader is a leader with a loop of its own. Its clocks are those of the bubble.
@@ -36,9 +36,9 @@ type leader struct {
 // lead starts a leader on a journal. began is when the machine was started.
 func lead(t *testing.T, j journal.Journal, began time.Time) *leader {
 	is := &leader{t: t, rechecked: make(chan struct{}, 100)}
-	opts := seam.Options{
+	opts := outside.Options{
 		Config: &config.Config{Dir: t.TempDir()}, BootID: "boot-a", Log: slog.New(slog.DiscardHandler),
-		Cluster: &seam.Cluster{
+		Cluster: &outside.Cluster{
 			Team: "shop", Name: "a", Capacity: 2, Folder: t.TempDir(),
 			Dial:    func(context.Context, string) (*http.Client, string, error) { return nil, "", errors.New("no link") },
 			Foreign: func(string) string { return "" },

@@ -21,7 +21,8 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/boottime"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // byHosts is the author of the changes that this package decides without a request.
@@ -33,8 +34,8 @@ type Controller struct {
 	Clock func() host.BootTime              // of this machine; tests have their own
 	Given *atomic.Pointer[view.HostsBeside] // tests: what Beside returns; nil: what the controller knows
 
-	is     *seam.Cluster // nil: the team has no other hosts
-	local  seam.Host
+	is     *outside.Cluster // nil: the team has no other hosts
+	local  sessionhost.Host
 	boot   string
 	uses   []host.Lack // by sessions of agents with a host
 	places wire.Places // of this machine
@@ -81,7 +82,7 @@ type waiting struct {
 }
 
 // New makes the controller. local runs sessions on this machine.
-func New(l *loop.Loop, opts seam.Options) *Controller {
+func New(l *loop.Loop, opts outside.Options) *Controller {
 	c := &Controller{
 		loop: l, is: opts.Cluster, local: opts.Host, boot: opts.BootID, log: opts.Log, Clock: boottime.Now, wake: make(chan struct{}, 1),
 		heard: map[string]*heard{}, members: map[string]cluster.Member{}, leases: map[string]host.Lease{}, lost: map[string]chan struct{}{},

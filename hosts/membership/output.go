@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // outputs keeps the output of sessions on other hosts here, too, while it runs: its host may be lost, and the output
@@ -30,7 +30,7 @@ type outputs struct {
 func (o *outputs) file(session string) string { return filepath.Join(o.folder, session) }
 
 // spool copies what a session prints until it has ended.
-func (o *outputs) spool(session string, proc seam.Process) {
+func (o *outputs) spool(session string, proc sessionhost.Process) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.copied[session] != nil {
@@ -46,7 +46,7 @@ func (o *outputs) spool(session string, proc seam.Process) {
 			close(done)
 		}()
 		for again, warned := loop.Retry(), false; ; {
-			err := seam.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, proc.Output)
+			err := sessionhost.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, proc.Output)
 			if err == nil || ctx.Err() != nil {
 				return
 			}
@@ -81,7 +81,7 @@ func (o *outputs) rest(ctx context.Context, session string, output func(context.
 	err error,
 ) {
 	had := o.size(session)
-	err = seam.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, output)
+	err = sessionhost.CopyOutput(ctx, o.file(session), 0o700, 0o600, outputMax, output)
 	has := o.size(session)
 	if err == nil && has >= outputMax {
 		err = fmt.Errorf("more than %d MiB are not kept", outputMax>>20)

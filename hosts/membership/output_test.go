@@ -9,12 +9,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // printed is a process that has printed a text and ended.
 type printed struct {
-	seam.Process
+	sessionhost.Process
 	text []byte
 }
 

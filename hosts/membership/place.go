@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -258,8 +258,8 @@ func (c *Controller) at(t *team.Team, run, except string) (names []string) {
 
 // StartOn starts a session on the host of its lease: its files go there first.
 func (c *Controller) StartOn(ctx context.Context, m *sessions.Slot, s team.Session, epoch uint64, l spawn.Launch,
-	box *seam.Confinement,
-) (seam.Process, error) {
+	box *sessionhost.Confinement,
+) (sessionhost.Process, error) {
 	lease, away := c.LeaseOf(s.ID)
 	if !away {
 		return nil, &spawn.CannotStart{Why: "it no longer has a place on another host"}
@@ -294,7 +294,7 @@ func (c *Controller) StartOn(ctx context.Context, m *sessions.Slot, s team.Sessi
 }
 
 // startAt starts a session with the paths of its host. The first renewal that this daemon accepts has them.
-func (c *Controller) startAt(ctx context.Context, name string, in wire.StartIn, session string) (seam.Process, error) {
+func (c *Controller) startAt(ctx context.Context, name string, in wire.StartIn, session string) (sessionhost.Process, error) {
 	if c.misplaced != nil {
 		return nil, &spawn.CannotStart{Why: c.misplaced.Error()}
 	}
@@ -311,7 +311,7 @@ func (c *Controller) startAt(ctx context.Context, name string, in wire.StartIn, 
 }
 
 // follow stores the output of a session on another host, and fetches its files from time to time, until the session ends.
-func (c *Controller) follow(id string, proc seam.Process) {
+func (c *Controller) follow(id string, proc sessionhost.Process) {
 	c.outputs.spool(id, proc)
 	c.loop.Go(func(ctx context.Context) {
 		tick := time.NewTicker(snapshotEvery)

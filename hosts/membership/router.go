@@ -11,26 +11,27 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Router is the host of all sessions of a team: each call goes to the machine on which its session runs. What
 // starts on another machine is started by Controller.StartOn, because that needs more.
 type Router struct {
-	seam.Host // this machine
-	c         *Controller
+	sessionhost.Host // this machine
+	c                *Controller
 }
 
 // Router returns it. Without a cluster it is the host of this machine itself.
-func (c *Controller) Router() seam.Host {
+func (c *Controller) Router() sessionhost.Host {
 	if c.is == nil {
 		return c.local
 	}
 	return &Router{Host: c.local, c: c}
 }
 
-// Start implements seam.Host for sessions of this machine.
-func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (seam.Process, error) {
+// Start implements sessionhost.Host for sessions of this machine.
+func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration,
+) (sessionhost.Process, error) {
 	if name := r.c.HostOf(session); name != "" {
 		return nil, &spawn.CannotStart{Why: "it is placed on host " + name}
 	}
@@ -58,15 +59,15 @@ func (r *Router) Start(ctx context.Context, session string, epoch uint64, launch
 // adoptWithin is how long a connected host may take to answer. Then the question is repeated.
 const adoptWithin = 10 * time.Second
 
-// Adopt implements seam.Host. While the host of a session has no connection, its outcome is not known.
-func (r *Router) Adopt(ctx context.Context, session string, epoch uint64) (seam.Process, seam.Found, error) {
+// Adopt implements sessionhost.Host. While the host of a session has no connection, its outcome is not known.
+func (r *Router) Adopt(ctx context.Context, session string, epoch uint64) (sessionhost.Process, sessionhost.Found, error) {
 	lease, away := r.c.LeaseOf(session)
 	if !away {
 		return r.Host.Adopt(ctx, session, epoch)
 	}
 	select {
 	case <-r.c.Lost(session):
-		return nil, seam.Lost, nil
+		return nil, sessionhost.Lost, nil
 	default:
 	}
 	if r.c.is.Connected(lease.Host) == "" {
@@ -75,7 +76,7 @@ func (r *Router) Adopt(ctx context.Context, session string, epoch uint64) (seam.
 	asking, cancel := context.WithTimeout(ctx, adoptWithin)
 	defer cancel()
 	proc, found, err := r.c.remote(lease.Host).Adopt(asking, session, epoch)
-	if err == nil && proc != nil && found != seam.NeverStarted {
+	if err == nil && proc != nil && found != sessionhost.NeverStarted {
 		r.c.follow(session, proc)
 	}
 	return proc, found, err
@@ -88,7 +89,7 @@ func (n *NotConnected) Error() string {
 	return "host " + n.Host + " has no connection to this machine; `fairlead hosts` says since when"
 }
 
-// Output implements seam.Host.
+// Output implements sessionhost.Host.
 func (r *Router) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
 	lease, away := r.c.LeaseOf(session)
 	switch {

@@ -7,7 +7,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // A session of the leader's machine begins soon after the look at the leader's lease, or not at all, also if the disk is slow before
@@ -20,11 +21,11 @@ func TestStartSoonAfterTheLease(t *testing.T) {
 		Clock:  func() host.BootTime { return now },
 		leases: map[string]host.Lease{"coder-1": {Token: host.Token{Session: "coder-1", Host: "a"}, Home: true}},
 	}
-	c.is = &seam.Cluster{
+	c.is = &outside.Cluster{
 		Name: "a", Stream: true, Deadline: func() host.BootTime { return now + host.EndAfter },
 		Confirmed: func() bool { looked = now; return true },
 		NoteLease: func(host.Lease) error { now += host.BootTime(20 * time.Second); return nil },
-		StartLeased: func(_ context.Context, _ string, _ uint64, _ spawn.Launch, _ time.Duration, man *host.DeadMan) (seam.Process,
+		StartLeased: func(_ context.Context, _ string, _ uint64, _ spawn.Launch, _ time.Duration, man *host.DeadMan) (sessionhost.Process,
 			error,
 		) {
 			by = man.StartBy

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Dial waits for the connection of a host, and returns what sends requests on it and the beginning of their addresses. It
@@ -52,7 +52,7 @@ func (l *Lost) Error() string { return "host " + l.Host + " was lost" }
 
 // StartOn starts a session's process at most once. The error is *spawn.AlreadyStarted if it was started before, perhaps by an
 // attempt of this call whose answer did not arrive: then it is to be adopted.
-func (h *Host) StartOn(ctx context.Context, in wire.StartIn, session string) (seam.Process, error) {
+func (h *Host) StartOn(ctx context.Context, in wire.StartIn, session string) (sessionhost.Process, error) {
 	ctx, stop := until(ctx, h.Gone(session), &Lost{h.Name})
 	defer stop()
 	var status wire.Status
@@ -64,13 +64,13 @@ func (h *Host) StartOn(ctx context.Context, in wire.StartIn, session string) (se
 }
 
 // Adopt finds the outcome of a session that may have been started on the host.
-func (h *Host) Adopt(ctx context.Context, session string, epoch uint64) (seam.Process, seam.Found, error) {
+func (h *Host) Adopt(ctx context.Context, session string, epoch uint64) (sessionhost.Process, sessionhost.Found, error) {
 	ctx, stop := until(ctx, h.Gone(session), &Lost{h.Name})
 	defer stop()
 	var out wire.AdoptOut
 	err := h.ask(ctx, request{session: session, method: http.MethodPost, route: wire.AdoptRoute, in: wire.AdoptIn{Epoch: epoch}}, &out)
 	if isLost(err) {
-		return h.follow(session, epoch, wire.Status{}), seam.Lost, nil
+		return h.follow(session, epoch, wire.Status{}), sessionhost.Lost, nil
 	}
 	if err != nil || out.Status == nil {
 		return nil, out.Found, h.notAdopted(err, session, epoch)
@@ -83,7 +83,7 @@ func (h *Host) notAdopted(err error, session string, epoch uint64) error {
 	if p, is := errors.AsType[*wire.Problem](err); !is || p.Code != wire.OtherProtocol {
 		return err
 	}
-	return &seam.NotAdopted{Why: "on host " + h.Name + ": " + err.Error(), End: func(ctx context.Context, grace time.Duration) error {
+	return &sessionhost.NotAdopted{Why: "on host " + h.Name + ": " + err.Error(), End: func(ctx context.Context, grace time.Duration) error {
 		in := wire.EndIn{GraceMS: ceilMillis(grace), Ordered: true}
 		return h.ask(ctx,
 			request{session: session, method: http.MethodPost, route: wire.EndRoute, epoch: epoch, in: in, gone: h.Gone(session)},
@@ -214,7 +214,7 @@ func answered(err error) bool {
 }
 
 func isFenced(err error) bool {
-	_, is := errors.AsType[*seam.Fenced](err)
+	_, is := errors.AsType[*sessionhost.Fenced](err)
 	return is
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/driver"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 const (
@@ -43,8 +43,8 @@ type process struct {
 }
 
 var (
-	_ seam.Process     = (*process)(nil)
-	_ seam.InputWriter = (*process)(nil)
+	_ sessionhost.Process     = (*process)(nil)
+	_ sessionhost.InputWriter = (*process)(nil)
 )
 
 // errClosed is the error of a process after Close.
@@ -128,13 +128,13 @@ func isLost(err error) bool {
 	return is
 }
 
-// PID implements seam.Process.
+// PID implements sessionhost.Process.
 func (p *process) PID() int { return p.pid }
 
-// Done implements seam.Process.
+// Done implements sessionhost.Process.
 func (p *process) Done() <-chan struct{} { return p.done }
 
-// Ended implements seam.Process.
+// Ended implements sessionhost.Process.
 func (p *process) Ended(ctx context.Context) (session.Exit, error) {
 	select {
 	case <-p.ran:
@@ -152,7 +152,7 @@ func (p *process) Ended(ctx context.Context) (session.Exit, error) {
 // Send implements driver.Wire.
 func (p *process) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
 
-// SendAs implements seam.InputWriter. If ctx ends, the input is still sent: it may have arrived, and the next input needs to
+// SendAs implements sessionhost.InputWriter. If ctx ends, the input is still sent: it may have arrived, and the next input needs to
 // know its offset.
 func (p *process) SendAs(ctx context.Context, label string, input []byte) error {
 	if len(input) > inputMax {
@@ -194,7 +194,7 @@ func (p *process) write(label string, input []byte) error {
 	return nil
 }
 
-// Input implements seam.InputWriter.
+// Input implements sessionhost.InputWriter.
 func (p *process) Input() (offset int64, label string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,13 +206,13 @@ func (p *process) CloseInput(ctx context.Context) error {
 	return unlessLost(p.order(ctx, wire.CloseInputRoute, nil, &nothing{}))
 }
 
-// End implements seam.Process.
+// End implements sessionhost.Process.
 func (p *process) End(ctx context.Context, grace time.Duration) error {
 	err := p.order(ctx, wire.EndRoute, wire.EndIn{GraceMS: ceilMillis(grace)}, &nothing{})
 	return unlessLost(p.h.notAdopted(err, p.session, p.epoch))
 }
 
-// Ack implements seam.Process.
+// Ack implements sessionhost.Process.
 func (p *process) Ack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, ackWithin)
 	defer cancel()
@@ -235,8 +235,8 @@ func ceilMillis(d time.Duration) int64 {
 	return int64((d + time.Millisecond - 1) / time.Millisecond)
 }
 
-// Evidence implements seam.Process.
-func (p *process) Evidence(ctx context.Context) (proof seam.Proof, err error) {
+// Evidence implements sessionhost.Process.
+func (p *process) Evidence(ctx context.Context) (proof sessionhost.Proof, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, proofWithin, fmt.Errorf("host %s did not answer for %v", p.h.Name, proofWithin))
 	defer cancel()
 	ctx, stop := p.with(ctx)
@@ -245,7 +245,7 @@ func (p *process) Evidence(ctx context.Context) (proof seam.Proof, err error) {
 	return proof, err
 }
 
-// Close implements seam.Process. The process runs on.
+// Close implements sessionhost.Process. The process runs on.
 func (p *process) Close() error {
 	p.cancel(errClosed)
 	<-p.ran

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // seedOf is another seed at each run; FAIRLEAD_SEED repeats one.
@@ -39,7 +39,7 @@ func seedOf(t testing.TB) uint64 {
 }
 
 func isFenced(err error) bool {
-	_, is := errors.AsType[*seam.Fenced](err)
+	_, is := errors.AsType[*sessionhost.Fenced](err)
 	return is
 }
 
@@ -50,7 +50,7 @@ func readFile(t testing.TB, path string) string {
 
 // hosts is the output of one session.
 type hosts struct {
-	seam.Host
+	sessionhost.Host
 	session string
 }
 
@@ -72,7 +72,7 @@ func TestInputIsNeverDoubled(t *testing.T) {
 		for i := range 40 {
 			line := fmt.Sprintf("input %d %s\n", i, strings.Repeat("x", i*i*10))
 			want.WriteString(line)
-			if err := p.(seam.InputWriter).SendAs(t.Context(), fmt.Sprint("label-", i), []byte(line)); err != nil {
+			if err := p.(sessionhost.InputWriter).SendAs(t.Context(), fmt.Sprint("label-", i), []byte(line)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -229,7 +229,7 @@ func TestHostIsGone(t *testing.T) {
 		t.Error(err)
 	}
 	late, found, err := w.Adopt(t.Context(), "coder-1", 2)
-	if err != nil || found != seam.Lost {
+	if err != nil || found != sessionhost.Lost {
 		t.Fatal(found, err)
 	}
 	if end, err := late.Ended(t.Context()); err != nil || !end.Lost {
@@ -288,7 +288,7 @@ func TestStartGoesOn(t *testing.T) {
 		t.Error(err)
 	}
 	p, found, err := w.Adopt(t.Context(), "coder-1", 1) // behind the start
-	if err != nil || found == seam.NeverStarted {
+	if err != nil || found == sessionhost.NeverStarted {
 		t.Fatal(found, err)
 	}
 	defer p.Close()
@@ -389,7 +389,7 @@ func TestCloseAndLeave(t *testing.T) {
 	}
 	w.start()
 	next, found, err := w.Adopt(t.Context(), "coder-1", 1)
-	if err != nil || found != seam.Running {
+	if err != nil || found != sessionhost.Running {
 		t.Fatal(found, err)
 	}
 	defer next.Close()
@@ -409,7 +409,7 @@ func TestRefusedStart(t *testing.T) {
 	if err == nil || err.Error() != "the leader did not answer within 5 seconds" {
 		t.Error(err)
 	}
-	if _, found, err := w.Adopt(t.Context(), "coder-1", 1); err != nil || found != seam.NeverStarted {
+	if _, found, err := w.Adopt(t.Context(), "coder-1", 1); err != nil || found != sessionhost.NeverStarted {
 		t.Error(found, err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(w.dir, "sessions")); len(left) > 0 {

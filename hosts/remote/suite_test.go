@@ -11,17 +11,19 @@ import (
 
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // TestHosts runs the same suite on this machine's shims, and on those of another host.
 func TestHosts(t *testing.T) {
 	t.Parallel()
-	for name, newHost := range map[string]func(t *testing.T) seam.Host{
-		"here":             func(t *testing.T) seam.Host { return &sessions.Shims{Folder: t.TempDir(), Workspace: t.TempDir()} },
-		"on another host":  func(t *testing.T) seam.Host { return newWorld(t) },
-		"over bad network": func(t *testing.T) seam.Host { return newWorld(t).breaksAtRandom(seedOf(t)) },
+	for name, newHost := range map[string]func(t *testing.T) sessionhost.Host{
+		"here": func(t *testing.T) sessionhost.Host {
+			return &sessions.Shims{Folder: t.TempDir(), Workspace: t.TempDir()}
+		},
+		"on another host":  func(t *testing.T) sessionhost.Host { return newWorld(t) },
+		"over bad network": func(t *testing.T) sessionhost.Host { return newWorld(t).breaksAtRandom(seedOf(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +42,7 @@ func TestHosts(t *testing.T) {
 }
 
 // begin starts a session, as the controllers do.
-func begin(t testing.TB, h seam.Host, session string, epoch uint64, l spawn.Launch) seam.Process {
+func begin(t testing.TB, h sessionhost.Host, session string, epoch uint64, l spawn.Launch) sessionhost.Process {
 	t.Helper()
 	p, err := h.Start(t.Context(), session, epoch, l, time.Second)
 	if _, before := errors.AsType[*spawn.AlreadyStarted](err); before {
@@ -54,7 +56,7 @@ func begin(t testing.TB, h seam.Host, session string, epoch uint64, l spawn.Laun
 }
 
 // listens begins a session that reads its input, and follows its output.
-func listens(t *testing.T, h seam.Host, session, script string) (spawn.Launch, seam.Process, io.ReadCloser) {
+func listens(t *testing.T, h sessionhost.Host, session, script string) (spawn.Launch, sessionhost.Process, io.ReadCloser) {
 	t.Helper()
 	l := shell(script)
 	l.KeepStdin = true
@@ -65,7 +67,7 @@ func listens(t *testing.T, h seam.Host, session, script string) (spawn.Launch, s
 }
 
 // acked acknowledges an end. Each time asks for a bounded while, and a network may break all requests of one.
-func acked(t *testing.T, p seam.Process) error {
+func acked(t *testing.T, p sessionhost.Process) error {
 	for {
 		if err := p.Ack(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 			return err
@@ -73,7 +75,7 @@ func acked(t *testing.T, p seam.Process) error {
 	}
 }
 
-func conversation(t *testing.T, h seam.Host) {
+func conversation(t *testing.T, h sessionhost.Host) {
 	l := shell("while read line; do echo \"heard $line\"; done; echo bye; exit 3")
 	l.Input, l.KeepStdin = []byte("first\n"), true
 	p := begin(t, h, "coder-1", 1, l)
@@ -82,7 +84,7 @@ func conversation(t *testing.T, h seam.Host) {
 	if line := readLine(t, out); line != "heard first\n" {
 		t.Fatal(line)
 	}
-	typist := p.(seam.InputWriter)
+	typist := p.(sessionhost.InputWriter)
 	if err := typist.SendAs(t.Context(), "a1", []byte("second\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +95,10 @@ func conversation(t *testing.T, h seam.Host) {
 		t.Error(offset, label)
 	}
 	again, found, err := h.Adopt(t.Context(), "coder-1", 1)
-	if err != nil || found != seam.Running || again.PID() != p.PID() || p.PID() == 0 {
+	if err != nil || found != sessionhost.Running || again.PID() != p.PID() || p.PID() == 0 {
 		t.Fatal(found, err)
 	}
-	if offset, label := again.(seam.InputWriter).Input(); offset != int64(len("first\nsecond\nthird\n")) || label != "a1" {
+	if offset, label := again.(sessionhost.InputWriter).Input(); offset != int64(len("first\nsecond\nthird\n")) || label != "a1" {
 		t.Error(offset, label)
 	}
 	_ = again.Close()
@@ -136,7 +138,7 @@ func conversation(t *testing.T, h seam.Host) {
 		t.Errorf("%q %q %d", all, part, end.SpoolBytes)
 	}
 	late, found, err := h.Adopt(t.Context(), "coder-1", 1)
-	if err != nil || found != seam.Exited {
+	if err != nil || found != sessionhost.Exited {
 		t.Fatal(found, err)
 	}
 	if later, err := late.Ended(t.Context()); err != nil || later.Code != 3 || later.SpoolBytes != end.SpoolBytes {
@@ -145,7 +147,7 @@ func conversation(t *testing.T, h seam.Host) {
 	_ = late.Close()
 }
 
-func exits(t *testing.T, h seam.Host) {
+func exits(t *testing.T, h sessionhost.Host) {
 	p := begin(t, h, "coder-2", 1, shell("trap '' TERM; echo ready; while :; do read x </dev/zero; done"))
 	out := must[io.ReadCloser](t)(p.Output(t.Context(), 0))
 	defer out.Close()
@@ -162,7 +164,7 @@ func exits(t *testing.T, h seam.Host) {
 	}
 }
 
-func startsOnce(t *testing.T, h seam.Host) {
+func startsOnce(t *testing.T, h sessionhost.Host) {
 	file := t.TempDir() + "/began"
 	l := shell("echo began >> " + file)
 	p := begin(t, h, "coder-3", 1, l)
@@ -178,20 +180,20 @@ func startsOnce(t *testing.T, h seam.Host) {
 	}
 }
 
-func cannotStart(t *testing.T, h seam.Host) {
+func cannotStart(t *testing.T, h sessionhost.Host) {
 	for range 2 {
 		_, err := h.Start(t.Context(), "coder-4", 1, spawn.Launch{Argv: []string{"/no/such/program"}, Dir: "/"}, time.Second)
 		if no, is := errors.AsType[*spawn.CannotStart](err); !is || !strings.Contains(no.Why, "/no/such/program") {
 			t.Error(err)
 		}
 	}
-	if _, found, err := h.Adopt(t.Context(), "coder-4", 1); err != nil || found != seam.NeverStarted {
+	if _, found, err := h.Adopt(t.Context(), "coder-4", 1); err != nil || found != sessionhost.NeverStarted {
 		t.Error(found, err)
 	}
 }
 
-func neverStarted(t *testing.T, h seam.Host) {
-	if _, found, err := h.Adopt(t.Context(), "build@r1-1", 1); err != nil || found != seam.NeverStarted {
+func neverStarted(t *testing.T, h sessionhost.Host) {
+	if _, found, err := h.Adopt(t.Context(), "build@r1-1", 1); err != nil || found != sessionhost.NeverStarted {
 		t.Error(found, err)
 	}
 	if out, err := h.Output(t.Context(), "build@r1-1", 0); !errors.Is(err, fs.ErrNotExist) {
@@ -199,11 +201,11 @@ func neverStarted(t *testing.T, h seam.Host) {
 	}
 }
 
-func takenOver(t *testing.T, h seam.Host) {
+func takenOver(t *testing.T, h sessionhost.Host) {
 	_, p, out := listens(t, h, "coder-5", "echo ready; read line; echo \"$line\"")
 	readLine(t, out)
 	next, found, err := h.Adopt(t.Context(), "coder-5", 2)
-	if err != nil || found != seam.Running {
+	if err != nil || found != sessionhost.Running {
 		t.Fatal(found, err)
 	}
 	defer next.Close()

@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/remote"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -70,7 +70,7 @@ func (w *world) end(session string) {
 		return
 	}
 	defer p.Close()
-	if found != seam.Running {
+	if found != sessionhost.Running {
 		return
 	}
 	if err := p.End(context.Background(), 0); err != nil {
@@ -125,8 +125,8 @@ func (w *world) dial(ctx context.Context) (*http.Client, string, error) {
 	return &http.Client{Transport: breaker{w, w.server.Client().Transport}}, w.server.URL, nil
 }
 
-// Start makes the leader's side a seam.Host, for the suite.
-func (w *world) Start(ctx context.Context, session string, epoch uint64, l spawn.Launch, grace time.Duration) (seam.Process, error) {
+// Start makes the leader's side a sessionhost.Host, for the suite.
+func (w *world) Start(ctx context.Context, session string, epoch uint64, l spawn.Launch, grace time.Duration) (sessionhost.Process, error) {
 	return w.leader.StartOn(ctx, startIn(session, epoch, l, grace), session)
 }
 
@@ -138,7 +138,7 @@ func startIn(session string, epoch uint64, l spawn.Launch, grace time.Duration) 
 	}
 }
 
-func (w *world) Adopt(ctx context.Context, session string, epoch uint64) (seam.Process, seam.Found, error) {
+func (w *world) Adopt(ctx context.Context, session string, epoch uint64) (sessionhost.Process, sessionhost.Found, error) {
 	return w.leader.Adopt(ctx, session, epoch)
 }
 
@@ -149,7 +149,7 @@ func (w *world) Output(ctx context.Context, session string, offset int64) (io.Re
 // Sweep is what the daemon of the host does at its start.
 func (w *world) Sweep(ctx context.Context) ([]string, error) { return w.shims().Sweep(ctx) }
 
-func (w *world) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orphan, error) {
+func (w *world) Orphans(ctx context.Context, over func(string) bool) ([]sessionhost.Orphan, error) {
 	return w.shims().Orphans(ctx, over)
 }
 
@@ -183,7 +183,7 @@ func (g *guard) Epoch(epoch uint64) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if epoch < g.epoch {
-		return &seam.Fenced{Why: fmt.Sprintf("epoch %d: the host has seen %d", epoch, g.epoch)}
+		return &sessionhost.Fenced{Why: fmt.Sprintf("epoch %d: the host has seen %d", epoch, g.epoch)}
 	}
 	g.epoch = epoch
 	return nil

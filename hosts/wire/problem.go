@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // BodyMax is the length of a JSON body in bytes: a prompt has 1 MiB at most, in base64.
@@ -63,8 +63,8 @@ func problemOf(err error) *Problem {
 	var is *Problem
 	var started *spawn.AlreadyStarted
 	var cannot *spawn.CannotStart
-	var fenced *seam.Fenced
-	var other *seam.NotAdopted
+	var fenced *sessionhost.Fenced
+	var other *sessionhost.NotAdopted
 	switch {
 	case errors.As(err, &is):
 		return is
@@ -90,7 +90,7 @@ func (p *Problem) failure() error {
 	case CannotStart:
 		return &spawn.CannotStart{Why: p.Why}
 	case Fenced:
-		return &seam.Fenced{Why: p.Why}
+		return &sessionhost.Fenced{Why: p.Why}
 	}
 	return p
 }

@@ -11,8 +11,8 @@ import (
 // the arguments with which launches start the program fairlead of the host. A leader takes only hosts with its own
 // number, so it is raised whenever one of these changes, and only then.
 //
-// It is a text, because tests build programs of another protocol with -ldflags "-X …/hosts/wire.protocol=5".
-var protocol = "4" //nolint:gochecknoglobals // see above
+// It is a text, because tests build programs of another protocol with -ldflags "-X …/hosts/wire.protocol=6".
+var protocol = "5" //nolint:gochecknoglobals // see above
 
 // Protocol is such a number.
 type Protocol int

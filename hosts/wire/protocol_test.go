@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/internal/test/golden"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // travels lists what is sent as JSON.
@@ -25,7 +25,7 @@ var travels = []any{
 	InputIn{},
 	EndIn{},
 	session.Exit{},
-	seam.Proof{},
+	sessionhost.Proof{},
 	RenewIn{},
 	RenewOut{},
 	GrantIn{},

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 var (
@@ -79,13 +79,13 @@ func TestRebaseWhole(t *testing.T) {
 				Argv: []string{p.Exe, "adapter"}, Dir: p.Root + "/w", Env: []string{"PWD=" + p.Root + "/w"},
 				Input: []byte(`{"images":["` + p.Root + `/i.png"]}`), KeepStdin: true, Ports: 2, PortsFor: "w",
 			},
-			Confine: &seam.Confinement{
+			Confine: &sessionhost.Confinement{
 				Agent: "coder", Driver: "acp", Command: []string{p.Root + "/agent"}, CanWrite: []string{}, Read: []string{p.Home + "/docs"},
 				Write: []string{p.Home + "/data"},
 				Mode:  "workspace", Hide: []string{p.Root + "/keys"}, Sockets: []string{p.Home + "/agent.sock"},
 				Writes:      []string{p.Root + "/.agents"},
 				CannotWrite: []string{p.Root + "/w/keys/**"}, Others: []string{p.Root + "/v"}, Clone: p.Root + "/w",
-				Run: &seam.RunView{
+				Run: &sessionhost.RunView{
 					Dir: p.Root + "/r", Reports: p.Root + "/r/reports", Artifacts: p.Root + "/r/artifacts",
 					Files: []string{p.Root + "/r/x"}, Folders: []string{p.Root + "/r/y"},
 				},

@@ -6,7 +6,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Routes of a host, for the leader.
@@ -46,12 +46,12 @@ const (
 
 // StartIn is a session to start, at most once. The launch has no view, and placeholders for what only the host knows: see Resolve.
 type StartIn struct {
-	Token   host.Token        `json:"token"`
-	Epoch   uint64            `json:"epoch"`
-	OnLost  host.OnLost       `json:"on_lost"`
-	Launch  spawn.Launch      `json:"launch"`
-	GraceMS int64             `json:"grace_ms"`
-	Confine *seam.Confinement `json:"confine,omitempty"` // nil: no sandbox
+	Token   host.Token               `json:"token"`
+	Epoch   uint64                   `json:"epoch"`
+	OnLost  host.OnLost              `json:"on_lost"`
+	Launch  spawn.Launch             `json:"launch"`
+	GraceMS int64                    `json:"grace_ms"`
+	Confine *sessionhost.Confinement `json:"confine,omitempty"` // nil: no sandbox
 }
 
 // Status is a process as its host sees it.
@@ -67,8 +67,8 @@ type (
 		Epoch uint64 `json:"epoch"`
 	}
 	AdoptOut struct {
-		Found  seam.Found `json:"found"`
-		Status *Status    `json:"status,omitempty"`
+		Found  sessionhost.Found `json:"found"`
+		Status *Status           `json:"status,omitempty"`
 	}
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // An error is the same on the other side: of the same kind, with the same words.
@@ -23,7 +23,7 @@ func TestErrorsCross(t *testing.T) {
 	for want, err := range map[int]error{
 		http.StatusConflict:            fmt.Errorf("start: %w", &spawn.AlreadyStarted{Session: "coder-1"}),
 		http.StatusUnprocessableEntity: &spawn.CannotStart{Why: "no program \"codex\""},
-		http.StatusForbidden:           &seam.Fenced{Why: "another leader has taken over"},
+		http.StatusForbidden:           &sessionhost.Fenced{Why: "another leader has taken over"},
 		http.StatusGone:                fmt.Errorf("%w: it has ended", driver.ErrNoInput),
 		http.StatusNotFound:            &Problem{NotHere, "this host has no such session"},
 		http.StatusBadRequest:          &Problem{BadRequest, "offset is not a number"},

@@ -46,6 +46,9 @@ type Agent struct {
 	OtherHost string
 }
 
+// ToolServer is the name under which agent programs see the tools of Fairlead: mcp__fairlead__turn_complete.
+const ToolServer = "fairlead"
+
 // MCP is the address of the team's tools for one session. The token identifies the agent and the
 // session. It is only passed in the environment of the process.
 type MCP struct {

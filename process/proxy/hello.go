@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"time"
 
@@ -97,9 +98,9 @@ func sameName(host, name string) error {
 		"fairlead: the ClientHello of a connection to %s has the name %s; connect to the host that is meant", shown(host), shown(name))}}
 }
 
-func noHello(host string, err error) error {
-	if errors.Is(err, io.EOF) {
-		return err // it closed, or asked whether the port is open
+func noHello(host string, raw []byte, err error) error {
+	if len(raw) == 0 && (errors.Is(err, io.EOF) || errors.Is(err, os.ErrDeadlineExceeded)) {
+		return io.EOF // it asked whether the port is open, or connected in advance
 	}
 	return &alerted{alertDecodeError, &refusal{wire.VerdictRefused, fmt.Sprintf(
 		"fairlead: what was sent to %s at port 443 is no TLS: %v; a person has to name the host in network for anything else", shown(host), err)}}
@@ -122,7 +123,7 @@ func (s *session) firstOf(c *client, out *leaving) (before func() ([]byte, error
 		}
 		raw, name, err := clientHello(s.ctx, c)
 		if err != nil {
-			err = noHello(out.name, err)
+			err = noHello(out.name, raw, err)
 		} else {
 			err = sameName(out.name, name)
 		}
@@ -181,7 +182,7 @@ func (s *session) transparentTLS(c *client) {
 	target := c.target
 	switch {
 	case err != nil:
-		err = noHello(target, err)
+		err = noHello(target, raw, err)
 	case target == "":
 		if target = name; name == "" {
 			err = sameName("an unknown host", name)

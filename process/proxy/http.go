@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 )
 
@@ -70,7 +71,7 @@ func (s *session) request(w http.ResponseWriter, r *http.Request) {
 
 // connectRequest serves CONNECT.
 func (s *session) connectRequest(w http.ResponseWriter, r *http.Request, c *client) {
-	host, port, err := splitTarget(r.RequestURI)
+	host, port, err := splitTarget(strings.ToLower(r.RequestURI))
 	if err != nil {
 		say(w, http.StatusBadRequest, err.Error())
 		return
@@ -79,31 +80,44 @@ func (s *session) connectRequest(w http.ResponseWriter, r *http.Request, c *clie
 		s.differs(w, host, port, hosts[0])
 		return
 	}
-	out, err := s.dial(s.ctx, host, port) // the request's context ends when the program has ended its side
+	allowing, err := s.decide(host, port)
+	plain := err == nil && port == httpPort && allowing.Port == 0 // its request is read here, as those at the name's address
+	var out *leaving
+	if err == nil && !plain {
+		out, err = s.dial(s.ctx, host, port) // the request's context ends when the program has ended its side
+	}
 	if err != nil {
 		status, text := s.report(host, port, err)
 		say(w, status, text)
 		return
 	}
-	_, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		_ = out.Close()
-		say(w, http.StatusHTTPVersionNotSupported, "fairlead: CONNECT needs HTTP/1")
+	if !establish(w, c) {
+		if out != nil {
+			_ = out.Close()
+		}
 		return
 	}
-	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		_ = out.Close()
-		_ = c.Close()
-		return
-	}
-	c.first = append(waiting(buffered.Reader), c.first...) // a program may not wait for the answer
-	if port == httpPort && out.host.Port == 0 {
-		_ = out.Close() // the requests are read here, and each goes its own way
+	if plain {
 		c.through, c.target, c.head, c.headDone = true, host, nil, false
-		_ = s.web.Serve(hand(c))
+		_ = s.web.Serve(hand(c)) // which ends when the only connection was accepted
 		return
 	}
 	s.carry(c, out)
+}
+
+// establish takes the connection of a CONNECT over, and tells the program.
+func establish(w http.ResponseWriter, c *client) bool {
+	_, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		say(w, http.StatusHTTPVersionNotSupported, "fairlead: CONNECT needs HTTP/1")
+		return false
+	}
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		_ = c.Close()
+		return false
+	}
+	c.first = append(waiting(buffered.Reader), c.first...) // a program may not wait for the answer
+	return true
 }
 
 // waiting is what a reader has read already.
@@ -118,10 +132,10 @@ func (s *session) absolute(w http.ResponseWriter, r *http.Request, c *client) {
 		say(w, http.StatusBadRequest, "fairlead: only http:// is asked for in this way; use CONNECT for https://")
 		return
 	}
-	host, port := r.URL.Hostname(), httpPort
+	host, port := strings.ToLower(r.URL.Hostname()), httpPort
 	if text := r.URL.Port(); text != "" {
 		var err error
-		if host, port, err = splitTarget(r.URL.Host); err != nil {
+		if host, port, err = splitTarget(strings.ToLower(r.URL.Host)); err != nil {
 			say(w, http.StatusBadRequest, err.Error())
 			return
 		}
@@ -143,7 +157,7 @@ func (s *session) origin(w http.ResponseWriter, r *http.Request, c *client) {
 	}
 	switch {
 	case r.Method == http.MethodConnect || r.URL.Host != "":
-		say(w, http.StatusBadRequest, fmt.Sprintf("fairlead: the proxy is at 127.0.0.1:%d", wire.ProxyPort))
+		say(w, http.StatusBadRequest, fmt.Sprintf("fairlead: the proxy is at 127.0.0.1:%d", network.ProxyPort))
 		return
 	case !sameTarget(r.Host, host, httpPort, httpPort):
 		s.differs(w, host, httpPort, r.Host)

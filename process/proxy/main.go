@@ -18,12 +18,14 @@ import (
 
 const (
 	idleMax     = 10 * time.Second // without a session and a daemon: a daemon that restarts is back by then
+	socketLook  = time.Second      // how soon a socket that vanished is made again
 	logBytesMax = 256 << 10        // of one process; a line is written where something is wrong, and for each session
 )
 
 // Intercept runs the proxy, and does not return, if this process was started as one.
 func Intercept() {
 	if len(os.Args) == 3 && os.Args[1] == wire.Word {
+		wire.Serving.Store(true)
 		os.Exit(Main(os.Args[2]))
 	}
 }
@@ -48,26 +50,52 @@ func run(folder string, log *boundedLog) error {
 	}
 	defer lock.Close()
 	hide()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	s := newServer(machine(), log)
+	s.endIdle(idleMax, stop)
+	log.print("proxy %d of %s", os.Getpid(), folder)
+	for ctx.Err() == nil { // again when the socket's folder has vanished, as with a logout
+		if err := s.serveAt(ctx, folder); err != nil {
+			return err
+		}
+	}
+	return nil // the kernel closes what is open
+}
+
+// serveAt listens in the runtime folder until ctx ends or the socket has vanished from it.
+func (s *server) serveAt(ctx context.Context, folder string) error {
 	path, err := wire.SocketPath(folder)
 	if err != nil {
 		return err
 	}
 	_ = os.Remove(path) // of a proxy that was killed: this one has the lock
-	l, err := net.Listen("unix", path)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return fmt.Errorf("listen for shims and daemons: %w", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	s := newServer(machine(), log)
-	s.endIdle(idleMax, stop)
-	context.AfterFunc(ctx, func() { l.Close() }) // and its path is removed
-	log.print("proxy %d of %s", os.Getpid(), folder)
-	err = s.serve(l)
-	if errors.Is(err, net.ErrClosed) {
-		err = nil
+	defer l.Close() // and its path is removed
+	bound, err := os.Lstat(path)
+	if err != nil {
+		return fmt.Errorf("listen for shims and daemons: %w", err)
 	}
-	return err // the kernel closes what is open
+	served := make(chan error, 1)
+	go func() { served <- s.serve(l) }()
+	look := time.NewTicker(socketLook)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-served:
+			return err
+		case <-ctx.Done():
+			return nil
+		case <-look.C:
+			if now, err := os.Lstat(path); err != nil || !os.SameFile(now, bound) {
+				l.SetUnlinkOnClose(false)
+				return nil
+			}
+		}
+	}
 }
 
 // hasLock returns the file of the lock if it is the folder's. The lock ends with this process.

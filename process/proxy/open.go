@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -64,21 +65,31 @@ func newInside(file *os.File) (*inside, error) {
 func (i *inside) Close() error { return i.asks.Close() }
 
 // socket is a fresh TCP socket of the session.
-func (i *inside) socket() (*os.File, error) {
+func (i *inside) socket(ask byte) (*os.File, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if _, err := i.asks.Write([]byte{0}); err != nil {
+	if _, err := i.asks.Write([]byte{ask}); err != nil {
 		return nil, err
 	}
 	return wire.ReceiveSocket(i.asks, time.Now().Add(insidePatience))
 }
 
-// inward connects to a port of the session.
+// inward connects to a port of the session. Some servers listen at ::1 alone.
 func (s *session) inward(ctx context.Context, port int) (half, error) {
 	if s.inside == nil {
 		return nil, errors.New("the session makes no sockets for it")
 	}
-	f, err := s.inside.socket()
+	out, err := s.inwardTo(ctx, wire.AskIPv4, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	if errors.Is(err, unix.ECONNREFUSED) {
+		if six, fault := s.inwardTo(ctx, wire.AskIPv6, &unix.SockaddrInet6{Port: port, Addr: netip.IPv6Loopback().As16()}); fault == nil {
+			return six, nil
+		}
+	}
+	return out, err
+}
+
+func (s *session) inwardTo(ctx context.Context, ask byte, to unix.Sockaddr) (half, error) {
+	f, err := s.inside.socket(ask)
 	if err != nil {
 		return nil, fmt.Errorf("get a socket of the session: %w", err)
 	}
@@ -93,7 +104,7 @@ func (s *session) inward(ctx context.Context, port int) (half, error) {
 	err = raw.Write(func(fd uintptr) bool {
 		if !begun {
 			begun = true
-			fault = unix.Connect(int(fd), &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+			fault = unix.Connect(int(fd), to)
 			return !errors.Is(fault, unix.EINPROGRESS)
 		}
 		var code int

@@ -19,9 +19,9 @@ import (
 )
 
 // inner is a server inside the session, which here has the network of the test.
-func inner(t *testing.T) (port int) {
+func inner(t *testing.T, at string) (port int) {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	l, err := net.Listen("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func opened(t *testing.T, daemon *wire.Conn, w *watched, id, port int) wire.Mess
 
 // A browser reaches a port of the session with the secret, which counts once, and then with its cookie.
 func TestOpen(t *testing.T) {
-	port := inner(t)
+	port := inner(t, "127.0.0.1:0")
 	r := newRig(t, network.Rules{}, withMaker(t))
 	daemon, seen := r.watch()
 	m := opened(t, daemon, seen, 1, port)
@@ -166,6 +166,15 @@ func TestOpen(t *testing.T) {
 		}
 	}
 
+	// A server that listens at ::1 alone is reached, too.
+	if probe, err := net.Listen("tcp", "[::1]:0"); err == nil {
+		probe.Close()
+		six := opened(t, daemon, seen, 30, inner(t, "[::1]:0"))
+		if status, body, _ := get(browser, "http://"+six.Opened.Address+"/?fairlead="+six.Opened.Secret); status != http.StatusOK {
+			t.Errorf("at ::1: %d %s", status, body)
+		}
+	}
+
 	// A port at which nothing answers is said, and WebSockets are carried.
 	empty := opened(t, daemon, seen, 20, 1)
 	if status, body, _ := get(browser, "http://"+empty.Opened.Address+"/?fairlead="+empty.Opened.Secret); status != http.StatusBadGateway ||
@@ -208,7 +217,7 @@ func TestOpen(t *testing.T) {
 
 // The ports of a session are carried to the same numbers outside. One that is taken is said.
 func TestPorts(t *testing.T) {
-	taken := inner(t) // inside and outside are one network here, so that every port of a server inside is taken outside
+	taken := inner(t, "127.0.0.1:0") // inside and outside are one network here, so that every port of a server inside is taken outside
 	free, err := net.Listen("tcp4", "127.0.0.2:0")
 	if err != nil {
 		t.Skip("127.0.0.2 is no address of this machine")

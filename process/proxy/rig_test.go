@@ -121,14 +121,14 @@ const (
 )
 
 // newRig serves a session with rules. change may add to its registration; its files are those of the sockets.
-func newRig(t *testing.T, rules network.Rules, change func(*wire.Register, *[]*os.File)) *rig {
+func newRig(t testing.TB, rules network.Rules, change func(*wire.Register, *[]*os.File)) *rig {
 	t.Helper()
 	r := newServerRig(t)
 	r.shim, _ = r.register("coder-1", rules, change)
 	return r
 }
 
-func newServerRig(t *testing.T) *rig {
+func newServerRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{
 		t: t, world: &world{names: map[string][]netip.Addr{}, at: map[netip.AddrPort]string{}}, sockets: map[string]net.Addr{},
@@ -491,7 +491,11 @@ func socketMaker(t *testing.T) *os.File {
 			if _, err := ours.Read(one); err != nil {
 				return
 			}
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+			family := unix.AF_INET
+			if one[0] == wire.AskIPv6 {
+				family = unix.AF_INET6
+			}
+			fd, err := unix.Socket(family, unix.SOCK_STREAM, 0)
 			if err != nil {
 				return
 			}

@@ -162,7 +162,7 @@ func refuse(c *wire.Conn, id int, why error) error {
 }
 
 // attend serves a session until the connection of its shim ends. A step of a task that runs in a session, without a view of its own, makes
-// views for its commands: it registers itself, and nothing else.
+// views for its commands: it registers itself, and nothing else. A program whose network is held cannot give itself rules in this way.
 func (s *server) attend(c *wire.Conn, inside *shim.RunsInside) error {
 	_ = c.SetReadDeadline(time.Now().Add(helloPatience))
 	m, files, err := c.Receive()
@@ -173,7 +173,7 @@ func (s *server) attend(c *wire.Conn, inside *shim.RunsInside) error {
 	case m.Register == nil:
 		closeAll(files)
 		return refuse(c, 0, errors.New("the first message of a session is no registration"))
-	case inside != nil && m.Register.Session != inside.Session:
+	case inside != nil && (m.Register.Session != inside.Session || inside.Held):
 		closeAll(files)
 		return refuse(c, 0, fmt.Errorf("register %s: %w", shown(m.Register.Session), inside))
 	}

@@ -146,6 +146,15 @@ func TestOneProxy(t *testing.T) {
 		t.Fatalf("the proxies are %v and %d after %d", pids, next.PID, first.PID)
 	}
 
+	// When the folder of its socket vanishes, as with a logout, it makes another one.
+	if err := os.RemoveAll(filepath.Join(os.Getenv(runtimedir.Var), "fairlead")); err != nil {
+		t.Fatal(err)
+	}
+	call()
+	if last := pids[len(pids)-1]; last != next.PID {
+		t.Errorf("after its socket vanished the proxy is %d, not %d", last, next.PID)
+	}
+
 	// SIGTERM ends it at once, and its socket is gone.
 	if err := syscall.Kill(next.PID, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -194,6 +203,7 @@ func TestCallersInSessions(t *testing.T) {
 		name  string
 		env   []string
 		shell bool // the caller is a child of the process with the variables
+		held  bool // the caller has a network of its own
 		want  string
 	}{
 		{name: "the daemon", want: "served"},
@@ -203,11 +213,20 @@ func TestCallersInSessions(t *testing.T) {
 		{name: "a child of a shim", env: []string{"FAIRLEAD_SHIM=0123.coder-1"}, shell: true, want: "runs in session coder-1"},
 		{name: "an agent as a shim", env: []string{"FAIRLEAD_MARK=0123.coder-1", "FAIRLEAD_SHIM=0123.coder-1"}, want: "runs in session coder-1"},
 		{name: "a step for its commands", env: []string{"FAIRLEAD_MARK=0123.coder-1", registerVar + "=coder-1"}, want: "served"},
+		{name: "an agent for itself", env: []string{"FAIRLEAD_MARK=0123.coder-1", registerVar + "=coder-1"}, held: true, want: "runs in session coder-1"},
+		{name: "a shim", env: []string{"FAIRLEAD_SHIM=0123.coder-1", registerVar + "=coder-1"}, held: true, want: "served"},
 		{name: "a step as another session", env: []string{"FAIRLEAD_MARK=0123.coder-1", registerVar + "=coder-2"}, want: "runs in session coder-1"},
 	} {
 		cmd := exec.Command(exe)
 		if tc.shell {
 			cmd = exec.Command("sh", "-c", "env -u FAIRLEAD_MARK FAIRLEAD_SHIM=0123.coder-1 \"$0\"; exit $?", exe)
+		}
+		if tc.held {
+			cmd = exec.Command("unshare", "-n", exe)
+			if err := exec.Command("unshare", "-n", "true").Run(); err != nil {
+				t.Log("there is no network namespace here: ", err)
+				continue
+			}
 		}
 		cmd.Env = append(append(os.Environ(), callerVar+"="+folder), tc.env...)
 		if out, _ := cmd.CombinedOutput(); !strings.Contains(string(out), tc.want) {

@@ -36,7 +36,7 @@ func newUpstream(u wire.Upstream) (*upstream, error) {
 		}
 		at, err := url.Parse(text)
 		if err != nil || at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https" {
-			return nil, errors.New("https_proxy is no address such as http://proxy.example.org:3128; correct it in the daemon's environment")
+			return nil, errors.New("https_proxy is no address such as http://proxy.example.org:3128; correct it in the daemon's environment (SOCKS is not known here)")
 		}
 		up.proxy = at
 	}

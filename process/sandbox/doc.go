@@ -23,16 +23,22 @@
 //     CAP_DAC_OVERRIDE.
 //   - From Landlock version 6 on, signals and abstract sockets cannot reach processes outside.
 //
+// # The network
+//
+// With [View.Network], a view has a network of its own: loopback, and sockets that process 1 makes in it and hands to its caller, for a
+// proxy outside. /etc/resolv.conf names this address, and /etc/hosts has the names of loopback only. The filter permits only sockets
+// that stay in this network. Abstract unix sockets are the network's, too.
+//
 // [View.Execute] restricts which files may be executed, and [View.Alone] denies the network and signals to processes outside, also
 // before version 6.
 //
 // # Limits
 //
-// The network is not restricted without [View.Alone]. Not restricted either: what an open standard stream leads to; a file in a writable
-// folder that has a second name (a hard link) outside; memory and disk space; a unix socket that another program makes in a folder of the
-// view after the start; locks of files that are only read. Programs for another architecture (32 bits) are killed. Where Landlock stands
-// alone, names, sizes, modes, owners, times and attributes of files outside can be read, and without [View.Execute] those that the user may
-// change can be changed: [RowNames] and [RowAttributes].
+// The network is not restricted without [View.Network] or [View.Alone]. Not restricted either: what an open standard stream leads to; a
+// file in a writable folder that has a second name (a hard link) outside; memory and disk space; a unix socket that another program makes
+// in a folder of the view after the start; locks of files that are only read. Programs for another architecture (32 bits) are killed.
+// Where Landlock stands alone, names, sizes, modes, owners, times and attributes of files outside can be read, and without [View.Execute]
+// those that the user may change can be changed: [RowNames] and [RowAttributes].
 //
 // The one promise: a program in a view changes no file outside of its places, or it does not run.
 package sandbox

@@ -253,7 +253,8 @@ func (b box) insideSockets() []unix.SockFilter {
 	part = append(part, answer(refuse(unix.EACCES)))
 	part = append([]unix.SockFilter{unless(unix.SYS_SOCKET, len(part))}, part...)
 	return append(part, unless(unix.SYS_SOCKETPAIR, 4), load(atArg0),
-		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.AF_UNIX, Jt: 1}, answer(refuse(unix.EACCES)), load(atNumber))
+		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.AF_UNIX, Jt: 1}, answer(refuse(unix.EACCES)),
+		load(atNumber))
 }
 
 // pairs denies pairs of unix sockets that are no streams: an end of a pair of datagram sockets can send to any socket that a path or

@@ -134,7 +134,7 @@ func (made ownSockets) serve() {
 			return // no process has the other end
 		}
 		family := unix.AF_INET
-		if ask[0] == '6' {
+		if ask[0] == wire.AskIPv6 {
 			family = unix.AF_INET6
 		}
 		var rights []byte // without one, none can be made now
@@ -228,7 +228,8 @@ func (m *mounter) write(at, text string) error {
 // socket is of a kind that is not in a network's namespace. No packet is sent.
 func (v View) holdsNetwork() bool {
 	if v.Alone {
-		return fails(opensSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)) && fails(opensSocket(unix.AF_INET6, unix.SOCK_DGRAM, 0)) && holdsFamilies()
+		return fails(opensSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)) && fails(opensSocket(unix.AF_INET6, unix.SOCK_DGRAM, 0)) &&
+			holdsFamilies()
 	}
 	return v.Network != nil && holdsFamilies() && onlyLoopback() &&
 		fails(routes(&unix.SockaddrInet4{Addr: [4]byte{192, 0, 2, 1}, Port: 9})) &&

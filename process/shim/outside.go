@@ -11,6 +11,7 @@ import (
 type RunsInside struct {
 	PID     int
 	Session string
+	Held    bool // the network of its session is not this process's
 }
 
 func (r *RunsInside) Error() string {
@@ -34,10 +35,15 @@ func Outside(c syscall.Conn) error {
 		return fmt.Errorf("identify the process that connected: %w", err)
 	}
 	defer p.close()
-	switch is := p.origin(func(pid int) Origin { return caller(pid, marksAround, ancestry, "", enclosing()) }); {
+	held := true
+	is := p.origin(func(pid int) Origin {
+		held = !sameNetwork(pid)
+		return caller(pid, marksAround, ancestry, "", enclosing())
+	})
+	switch {
 	case is.Session != "":
 		_, session, _ := strings.Cut(is.Session, ".") // the mark begins with the workspace
-		return &RunsInside{pid, session}
+		return &RunsInside{pid, session, held}
 	case is.Unseen:
 		return fmt.Errorf("process %d ended before it could be identified, so it may have been an agent; connect again", pid)
 	}

@@ -117,16 +117,16 @@ func (k *keeper) onlyOurs() bool {
 // waitChild waits for the end of a child. While a proxy is started, the process that starts it is not its business.
 func (k *keeper) waitChild() (pid int, ws syscall.WaitStatus, err error) {
 	for {
-		if err = unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil); err == unix.EINTR {
+		switch err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil); {
+		case errors.Is(err, unix.EINTR):
 			continue
-		}
-		if err != nil {
+		case err != nil:
 			return 0, 0, err
 		}
 		k.starting.Lock()
-		pid, err = syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
+		pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
 		k.starting.Unlock()
-		if pid > 0 {
+		if err == nil && pid > 0 {
 			return pid, ws, nil
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // only then. Of another protocol these are read: the output, the fence, and in agent.json what EndOther needs. Marks in
 // the environment belong to no protocol.
 //
-// It is a text, because tests build programs of another protocol with -ldflags "-X …/process/shim.protocol=4".
-var protocol = "3" //nolint:gochecknoglobals // see above
+// It is a text, because tests build programs of another protocol with -ldflags "-X …/process/shim.protocol=5".
+var protocol = "4" //nolint:gochecknoglobals // see above
 
 // ownProtocol is the number that this program speaks.
 func ownProtocol() int {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/agents"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -69,7 +69,7 @@ func orNothing(word string) string {
 // proven is the answer of a session's shim, or the error if it did not answer; neither if there is no
 // process to ask.
 type proven struct {
-	proof  *seam.Proof
+	proof  *sessionhost.Proof
 	silent error
 }
 
@@ -147,10 +147,10 @@ func endCommand(agent string, purpose team.Purpose) string {
 }
 
 // proveSession asks the shim of one session.
-func (c *Controller) proveSession(ctx context.Context, view *view.AgentView) (*seam.Proof, error) {
+func (c *Controller) proveSession(ctx context.Context, view *view.AgentView) (*sessionhost.Proof, error) {
 	s := view.Session
 	if err := c.sessions.Silence(s.ID); err != nil {
-		if errors.As(err, new(*seam.NotAdopted)) {
+		if errors.As(err, new(*sessionhost.NotAdopted)) {
 			view.Contradicted("%s goes on: %s; let it finish, end it with `%s`, or run the version of Fairlead that started it", s.ID, err,
 				endCommand(view.Name, s.For))
 		} else {
@@ -158,14 +158,14 @@ func (c *Controller) proveSession(ctx context.Context, view *view.AgentView) (*s
 		}
 		return nil, err
 	}
-	var ask func(context.Context) (seam.Proof, error)
+	var ask func(context.Context) (sessionhost.Proof, error)
 	switch proc := c.sessions.Proc(s.ID); {
 	case proc != nil:
 		ask = proc.Evidence
 	case s.Phase != string(session.Running):
 		return nil, nil
 	case c.opts.Look != nil:
-		ask = func(ctx context.Context) (seam.Proof, error) { return c.opts.Look(ctx, s.ID) }
+		ask = func(ctx context.Context) (sessionhost.Proof, error) { return c.opts.Look(ctx, s.ID) }
 	default:
 		view.Contradicted("the journal says that %s runs, but no shim answers for it", s.ID)
 		return nil, nil

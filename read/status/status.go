@@ -8,9 +8,9 @@ import (
 	"github.com/fairlead-dev/fairlead/work/agents"
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/questions"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
@@ -26,7 +26,7 @@ type Controller struct {
 	runs      *runs.Controller
 	questions *questions.Controller
 	cluster   *membership.Controller
-	opts      seam.Options
+	opts      outside.Options
 	started   time.Time
 	digests   digests
 }
@@ -44,7 +44,7 @@ type Parts struct {
 }
 
 // New makes the controller of the status.
-func New(l *loop.Loop, opts seam.Options, p Parts) *Controller {
+func New(l *loop.Loop, opts outside.Options, p Parts) *Controller {
 	return &Controller{
 		loop: l, sessions: p.Sessions, agents: p.Agents, channels: p.Channels, crew: p.Crew, dispatch: p.Dispatch,
 		runs: p.Runs, questions: p.Questions, cluster: p.Cluster,

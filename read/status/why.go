@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/config"
@@ -323,7 +323,7 @@ func processEvidence(s *team.Session, proofs map[string]proven, add adder) {
 	case proofs == nil: // an earlier moment, of which the journal alone knows
 		return
 	case silent != nil:
-		if errors.As(silent, new(*seam.NotAdopted)) {
+		if errors.As(silent, new(*sessionhost.NotAdopted)) {
 			add("shim", time.Time{}, true, "%s", silent)
 			return
 		}
@@ -351,7 +351,7 @@ func processEvidence(s *team.Session, proofs map[string]proven, add adder) {
 }
 
 // shimEvidence adds what only a daemon's shim tells: what holds the process, and its output.
-func shimEvidence(proof *seam.Proof, add adder) {
+func shimEvidence(proof *sessionhost.Proof, add adder) {
 	add("shim", time.Time{}, true, "shim %d holds process %d by %s; %d more in its tree", proof.ShimPID, proof.PID,
 		strings.Join(proof.Holds, ", "), proof.Children)
 	if proof.LastByteAt.IsZero() {

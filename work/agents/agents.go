@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -13,7 +13,7 @@ import (
 type Controller struct {
 	loop     *loop.Loop
 	sessions *sessions.Controller
-	opts     seam.Options
+	opts     outside.Options
 	log      *slog.Logger
 
 	// Only the loop's goroutine reads or writes these.
@@ -30,7 +30,7 @@ type Controller struct {
 }
 
 // New makes a controller without agents.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+func New(l *loop.Loop, opts outside.Options, sessions *sessions.Controller) *Controller {
 	return &Controller{
 		loop: l, sessions: sessions, opts: opts, log: opts.Log, reaches: sync.OnceValue(func() []reach { return reachesOf(opts.Config) }),
 		Files: map[string]*AgentFile{}, warned: map[string]bool{},

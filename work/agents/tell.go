@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -64,7 +64,7 @@ func (c *Controller) TellRunning(ctx context.Context, by change.Actor, target, t
 // writeTell writes a text to a program that reads during its answer, and reports whether it did.
 func (c *Controller) writeTell(ctx context.Context, agent string, s team.Session, n uint64, text string) bool {
 	m, proc := c.sessions.Slots[agent], c.sessions.Proc(s.ID)
-	typist, ok := proc.(seam.InputWriter)
+	typist, ok := proc.(sessionhost.InputWriter)
 	if m == nil || !ok || !m.Driver.Capabilities(sessions.Known(*m.Conf), driver.Kind(s.Kind)).Steers {
 		return false
 	}

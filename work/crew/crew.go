@@ -4,7 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -12,13 +12,13 @@ import (
 type Controller struct {
 	loop     *loop.Loop
 	sessions *sessions.Controller
-	opts     seam.Options
+	opts     outside.Options
 	log      *slog.Logger
 
 	CrewState crewSide // the index of transcripts, and the state of the document files
 }
 
 // New makes the controller of the crew.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+func New(l *loop.Loop, opts outside.Options, sessions *sessions.Controller) *Controller {
 	return &Controller{loop: l, sessions: sessions, opts: opts, log: opts.Log, CrewState: newCrewSide()}
 }

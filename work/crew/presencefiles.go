@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/exchange"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -43,7 +43,7 @@ func (c *Controller) DocumentsBegin() {
 // DocumentFiles is the only reader and writer of the documents' files in this process.
 type DocumentFiles struct {
 	crew  *Controller
-	files seam.Documents
+	files outside.Documents
 	known map[string]*documentFile // by name
 	begun bool                     // the files are watched
 	leads bool                     // the team has a lead
@@ -73,7 +73,7 @@ type documentFile struct {
 }
 
 // NewDocumentFiles keeps files equal to the journal.
-func NewDocumentFiles(c *Controller, files seam.Documents) *DocumentFiles {
+func NewDocumentFiles(c *Controller, files outside.Documents) *DocumentFiles {
 	return &DocumentFiles{crew: c, files: files, known: map[string]*documentFile{}, news: make(chan struct{}, 1)}
 }
 

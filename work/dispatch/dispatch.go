@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/dispatchfolder"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -31,14 +31,14 @@ type Controller struct {
 	loop *loop.Loop
 	Orders
 	sessions *sessions.Controller
-	opts     seam.Options
+	opts     outside.Options
 	log      *slog.Logger
 
 	FolderState folderSide // what is kept of folders beside the team
 }
 
 // New makes the controller of the dispatch folders.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+func New(l *loop.Loop, opts outside.Options, sessions *sessions.Controller) *Controller {
 	return &Controller{
 		loop: l, Orders: NewOrders(opts.Config), sessions: sessions, opts: opts, log: opts.Log,
 		FolderState: newFolderSide(),

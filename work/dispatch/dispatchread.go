@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 
 	"github.com/fairlead-dev/fairlead/core/dispatch"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -29,7 +29,7 @@ const (
 // folderPen is the one reader of session folders: what it read last is in the journal before it reads on.
 type FolderWriter struct {
 	E      *Controller
-	from   seam.Sessions
+	from   outside.Sessions
 	Known  map[string]*WrittenFolder // by path
 	most   bool                      // it was said that there are too many
 	warned string

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 
@@ -89,13 +89,13 @@ func (u *utterance) room(text string) string {
 // channelListenerOf starts a listener for channels. It first acknowledges input that was written to the
 // session but is not in the journal. It returns nil if Fairlead is stopping or if the session has
 // ended.
-func (e *Listener) channelListenerOf(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *channelListener {
+func (e *Listener) channelListenerOf(ctx context.Context, m *sessions.Slot, s team.Session, proc sessionhost.Process) *channelListener {
 	v := turns.NewSessionWriter()
 	t := &channelListener{
 		v: v, agent: m.Conf.Name, session: s.ID,
 		ends: m.Driver.Capabilities(sessions.Known(*m.Conf), sessions.SessionFor(m, s).Kind),
 	}
-	typist, types := proc.(seam.InputWriter)
+	typist, types := proc.(sessionhost.InputWriter)
 	var written channel.Action
 	find := func(tm *team.Team, label string) bool {
 		now := m.Open(tm)

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -57,7 +57,7 @@ type dispatchListener struct {
 
 // worksFrom starts a listener for a session of a dispatch folder. It returns nil if Fairlead is
 // stopping or if the folder no longer needs the session.
-func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process) *dispatchListener {
+func (e *Listener) worksFrom(ctx context.Context, m *sessions.Slot, s team.Session, proc sessionhost.Process) *dispatchListener {
 	j, err := e.dispatch.JobOf(ctx, s)
 	if err != nil {
 		if ctx.Err() == nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -26,7 +26,8 @@ type Heard struct {
 
 // Hear listens to a session until it ends. The session continues if the listener stops, and ok is false then. A later listener reads
 // the output that was not journaled.
-func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, proc seam.Process, atStart bool) (heard Heard, ok bool) {
+func (e *Listener) Hear(ctx context.Context, m *sessions.Slot, s team.Session, proc sessionhost.Process, atStart bool,
+) (heard Heard, ok bool) {
 	hearing := &SessionListener{e: e, m: m, s: s, proc: proc}
 	if s.ServesChannels() {
 		if hearing.channel = e.channelListenerOf(ctx, m, s, proc); hearing.channel == nil {
@@ -154,7 +155,7 @@ const (
 )
 
 // lastLines returns the last lines that a program printed before it ended. They are untrusted text.
-func lastLines(ctx context.Context, proc seam.Process, size int64) (lines []string) {
+func lastLines(ctx context.Context, proc sessionhost.Process, size int64) (lines []string) {
 	from := max(0, size-quoteReadMax)
 	for line, err := range driver.ReadLines(ctx, proc, from) {
 		if err != nil {

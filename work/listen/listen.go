@@ -5,8 +5,8 @@ import (
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/questions"
-	"github.com/fairlead-dev/fairlead/work/seam"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 )
@@ -18,7 +18,7 @@ type Listener struct {
 	channels  *turns.Controller
 	dispatch  *dispatchctl.Controller
 	questions *questions.Controller
-	opts      seam.Options
+	opts      outside.Options
 	log       *slog.Logger
 }
 
@@ -31,7 +31,7 @@ type Parts struct {
 }
 
 // New makes a listener.
-func New(l *loop.Loop, opts seam.Options, p Parts) *Listener {
+func New(l *loop.Loop, opts outside.Options, p Parts) *Listener {
 	return &Listener{
 		loop: l, sessions: p.Sessions, channels: p.Channels, dispatch: p.Dispatch,
 		questions: p.Questions, opts: opts, log: opts.Log,

@@ -113,7 +113,7 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	var ask question.Ask
 	var doubt string
 	rules := questions.PermissionsOf(conf)
-	rules.Writable = l.writable(ctx, call.Dir)
+	rules.Writable, rules.Network = l.walled(ctx, call.Dir)
 	if ask.Verdict, doubt = rules.Verdict(call, fact.Ask.Paths, call.Dir); doubt != "" {
 		q.Why, q.Otherwise = questions.InDoubt+doubt, false
 	}
@@ -148,19 +148,19 @@ func (l *SessionListener) raise(ctx context.Context, fact driver.Fact) (ruled bo
 	return ruled, err
 }
 
-// writable are the folders that the session's wall lets its program write, if the trial in it held reading and writing; see
-// policy.Permissions. A shim that does not answer soon says nothing of its wall, so a person is asked.
-func (l *SessionListener) writable(ctx context.Context, dir string) []string {
+// walled are the folders that the session's wall lets its program write, if the trial in it held reading and writing, and whether it
+// held the network; see policy.Permissions. A shim that does not answer soon says nothing of its wall, so a person is asked.
+func (l *SessionListener) walled(ctx context.Context, dir string) (writable []string, network bool) {
 	if !l.m.Conf.Sandbox.On() {
-		return nil
+		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, wallPatience)
 	defer cancel()
 	proof, err := l.proc.Evidence(ctx)
 	if err != nil || !sessions.HoldsFiles(proof) {
-		return nil
+		return nil, false
 	}
-	return append([]string{dir}, l.m.Conf.Sandbox.Write...)
+	return append([]string{dir}, l.m.Conf.Sandbox.Write...), sessions.HoldsNetwork(proof)
 }
 
 // wallPatience is how long a question waits for the shim's answer about the wall.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 
@@ -26,7 +26,7 @@ type SessionListener struct {
 	e       *Listener
 	m       *sessions.Slot
 	s       team.Session // its Offset is the output offset in the journal
-	proc    seam.Process
+	proc    sessionhost.Process
 	stop    *driver.Stop // its last terminal event
 	letting bool         // the process was told that it may exit
 	Pending team.SessionReported

@@ -7,18 +7,18 @@ import (
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // walledProcess is a process whose shim reports its wall.
 type walledProcess struct {
-	seam.Process
-	proof  seam.Proof
+	sessionhost.Process
+	proof  sessionhost.Proof
 	silent error
 }
 
-func (p walledProcess) Evidence(context.Context) (seam.Proof, error) { return p.proof, p.silent }
+func (p walledProcess) Evidence(context.Context) (sessionhost.Proof, error) { return p.proof, p.silent }
 
 // TestWritableByTheWall checks that only the trial of this very session saves questions, and where it lets its program write.
 func TestWritableByTheWall(t *testing.T) {
@@ -28,22 +28,28 @@ func TestWritableByTheWall(t *testing.T) {
 		proc walledProcess
 		want []string
 	}{
-		"all rows are held": {on, walledProcess{proof: seam.Proof{Wall: "namespaces"}}, []string{"/w", "/srv/data"}},
-		"processes are not": {
+		"all rows are held": {on, walledProcess{proof: sessionhost.Proof{Wall: "namespaces"}}, []string{"/w", "/srv/data"}},
+		"the network is not": {
 			on,
-			walledProcess{proof: seam.Proof{Wall: "namespaces", Unheld: []string{"process"}}},
+			walledProcess{proof: sessionhost.Proof{Wall: "namespaces", Unheld: []string{"network"}}},
 			[]string{"/w", "/srv/data"},
 		},
-		"reading is not":         {on, walledProcess{proof: seam.Proof{Wall: "landlock", Unheld: []string{"read"}}}, nil},
-		"writing is not":         {on, walledProcess{proof: seam.Proof{Wall: "landlock", Unheld: []string{"write"}}}, nil},
-		"folders inside are not": {on, walledProcess{proof: seam.Proof{Wall: "landlock", Unheld: []string{"inside"}}}, nil},
+		"processes are not": {
+			on,
+			walledProcess{proof: sessionhost.Proof{Wall: "namespaces", Unheld: []string{"process"}}},
+			[]string{"/w", "/srv/data"},
+		},
+		"reading is not":         {on, walledProcess{proof: sessionhost.Proof{Wall: "landlock", Unheld: []string{"read"}}}, nil},
+		"writing is not":         {on, walledProcess{proof: sessionhost.Proof{Wall: "landlock", Unheld: []string{"write"}}}, nil},
+		"folders inside are not": {on, walledProcess{proof: sessionhost.Proof{Wall: "landlock", Unheld: []string{"inside"}}}, nil},
 		"it has no wall":         {on, walledProcess{}, nil},
-		"its shim is silent":     {on, walledProcess{proof: seam.Proof{Wall: "namespaces"}, silent: errors.New("no answer")}, nil},
-		"the sandbox is off":     {config.AgentSandbox{Mode: config.SandboxOff}, walledProcess{proof: seam.Proof{Wall: "namespaces"}}, nil},
+		"its shim is silent":     {on, walledProcess{proof: sessionhost.Proof{Wall: "namespaces"}, silent: errors.New("no answer")}, nil},
+		"the sandbox is off":     {config.AgentSandbox{Mode: config.SandboxOff}, walledProcess{proof: sessionhost.Proof{Wall: "namespaces"}}, nil},
 	} {
 		l := &SessionListener{m: &sessions.Slot{Conf: &config.Agent{Sandbox: c.box}}, proc: c.proc}
-		if got := l.writable(t.Context(), "/w"); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
-			t.Errorf("%s: %q, not %q", name, got, c.want)
+		got, network := l.walled(t.Context(), "/w")
+		if !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) || network != (got != nil && !slices.Contains(c.proc.proof.Unheld, "network")) {
+			t.Errorf("%s: %q, network held: %v; not %q", name, got, network, c.want)
 		}
 	}
 }

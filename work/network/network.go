@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // byProxy is the author of what the proxy reports.
@@ -27,12 +27,12 @@ var byProxy = change.Actor{Kind: "system", ID: "proxy"}
 type Controller struct {
 	loop *loop.Loop
 	log  *slog.Logger
-	dial func() (seam.ProxyConn, error)
+	dial func() (outside.ProxyConn, error)
 
 	work chan struct{} // capacity 1: answers may be there to deliver
 
 	mu    sync.Mutex
-	conn  seam.ProxyConn // nil: there is no proxy, or it cannot be reached
+	conn  outside.ProxyConn // nil: there is no proxy, or it cannot be reached
 	opens opens
 
 	ending, over chan struct{} // Watch has to end; Watch has ended
@@ -51,7 +51,7 @@ type served struct {
 }
 
 // New makes the controller.
-func New(l *loop.Loop, opts seam.Options) *Controller {
+func New(l *loop.Loop, opts outside.Options) *Controller {
 	return &Controller{
 		loop: l, log: opts.Log, dial: opts.Proxy, work: make(chan struct{}, 1), opens: opens{waiting: map[int]chan wire.Message{}},
 		ending: make(chan struct{}), over: make(chan struct{}),
@@ -126,7 +126,7 @@ func anySession(t *team.Team) bool {
 }
 
 // serve reads what the proxy says until it ends.
-func (c *Controller) serve(ctx context.Context, conn seam.ProxyConn) {
+func (c *Controller) serve(ctx context.Context, conn outside.ProxyConn) {
 	c.mu.Lock()
 	c.conn = conn
 	c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/internal/backoff"
 	"github.com/fairlead-dev/fairlead/internal/retry"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 const (
@@ -30,7 +30,7 @@ var byNotices = change.Actor{Kind: "engine", ID: "notices"}
 // Controller sends notices. Make it with New, then call NotifyPeople once.
 type Controller struct {
 	loop  *loop.Loop
-	opts  seam.Options
+	opts  outside.Options
 	log   *slog.Logger
 	flush chan chan struct{} // a request to send what is due before the end
 
@@ -40,7 +40,7 @@ type Controller struct {
 }
 
 // New makes the controller.
-func New(l *loop.Loop, opts seam.Options) *Controller {
+func New(l *loop.Loop, opts outside.Options) *Controller {
 	return &Controller{loop: l, opts: opts, log: opts.Log, flush: make(chan chan struct{}), started: l.Now()}
 }
 

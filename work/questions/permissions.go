@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/dispatch"
@@ -45,7 +45,7 @@ func ReadPermissions(conf *config.Agent) (b permissions, err error) {
 	b.Bounds, b.Deny = conf.Permissions.Bounds(), read(conf.Permissions.Deny)
 	if conf.MCP {
 		for _, tool := range ownTools {
-			b.Allow = append(b.Allow, read([]string{"mcp__" + seam.ServerName + "__" + tool})...)
+			b.Allow = append(b.Allow, read([]string{"mcp__" + driver.ToolServer + "__" + tool})...)
 		}
 	}
 	b.Allow = append(b.Allow, read(conf.Permissions.Allow)...)

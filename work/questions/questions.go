@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -28,7 +28,7 @@ type Controller struct {
 }
 
 // New makes the controller of the questions. The error names an agent whose permissions cannot be read.
-func New(l *loop.Loop, opts seam.Options, under *sessions.Controller) (*Controller, error) {
+func New(l *loop.Loop, opts outside.Options, under *sessions.Controller) (*Controller, error) {
 	e := &Controller{
 		loop: l, sessions: under, log: opts.Log,
 		answering: map[*sessions.Slot]int{},

@@ -27,8 +27,8 @@ func (how howRun) checkout() string {
 	return how.Worktree
 }
 
-// outside reports whether a run has a checkout that is not in the repository.
-func outside(repo string, how howRun) bool {
+// isOutside reports whether a run has a checkout that is not in the repository.
+func isOutside(repo string, how howRun) bool {
 	repo, err := sessions.SettledDir(repo)
 	if err != nil || how.checkout() == "" {
 		return false

@@ -226,7 +226,7 @@ func (c *Controller) begin(ctx context.Context, by change.Actor, req *runRequest
 	if err != nil {
 		return view.RunView{}, err
 	}
-	req.settings.How, req.settings.OwnFolder, req.settings.Outside = string(how), ownFolder(req.how), outside(c.opts.Config.Dir, req.how)
+	req.settings.How, req.settings.OwnFolder, req.settings.Outside = string(how), ownFolder(req.how), isOutside(c.opts.Config.Dir, req.how)
 	if err := c.loop.View(ctx, func(*team.Team) {
 		m := c.RunMember(req.id)
 		maps.Copy(m.env, req.env)

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -56,7 +56,7 @@ func TestReportOfALostSession(t *testing.T) {
 	if err := os.WriteFile(report, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opts := seam.Options{Log: slog.New(slog.DiscardHandler), Cluster: &seam.Cluster{Name: "b"}, Config: &config.Config{Dir: dir}}
+	opts := outside.Options{Log: slog.New(slog.DiscardHandler), Cluster: &outside.Cluster{Name: "b"}, Config: &config.Config{Dir: dir}}
 	starter := sessions.New(nil, opts)
 	c := New(nil, opts, starter)
 	own := starter.PrivateTemp(s.ID) // the daemon was killed before it took what the step wrote in its view

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -14,7 +14,7 @@ import (
 type Controller struct {
 	loop     *loop.Loop
 	sessions *sessions.Controller
-	opts     seam.Options
+	opts     outside.Options
 	log      *slog.Logger
 
 	// Only the loop's goroutine reads or writes it.
@@ -31,7 +31,7 @@ type Controller struct {
 }
 
 // New returns the controller of runs.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller) *Controller {
+func New(l *loop.Loop, opts outside.Options, sessions *sessions.Controller) *Controller {
 	return &Controller{
 		loop: l, sessions: sessions, opts: opts, log: opts.Log, Live: map[string]*runMember{},
 		starting: map[string]bool{}, snapshots: map[string]time.Time{},

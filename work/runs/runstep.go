@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/control"
@@ -409,7 +409,7 @@ func setAside(path string, n uint64, replace bool) error {
 
 // KeepLog copies a session's output to the step's log. The returned channel is closed when the log
 // is complete. It is nil for a session without a step.
-func (c *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process) <-chan struct{} {
+func (c *Controller) KeepLog(m *sessions.Slot, s team.Session, proc sessionhost.Process) <-chan struct{} {
 	run, step, isStep := team.StepOf(s.For)
 	if !isStep {
 		return nil
@@ -421,7 +421,7 @@ func (c *Controller) KeepLog(m *sessions.Slot, s team.Session, proc seam.Process
 		if err := c.loop.View(ctx, func(t *team.Team) { f, _ = c.FactsOf(t, s, run, workflow.StepID(step)) }); err != nil || f.log == "" {
 			return
 		}
-		if err := seam.CopyOutput(ctx, f.log, DirMode, 0o644, math.MaxInt64, proc.Output); err != nil && ctx.Err() == nil {
+		if err := sessionhost.CopyOutput(ctx, f.log, DirMode, 0o644, math.MaxInt64, proc.Output); err != nil && ctx.Err() == nil {
 			c.log.Warn("the log of a step is not whole; `fairlead run list` shows the session's own output", "session", s.ID, "log", f.log,
 				"error", err)
 		}

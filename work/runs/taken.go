@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // A step in a view writes its report and its artifacts into folders of its session, which are at the paths of those of the run.
@@ -235,8 +235,8 @@ var shownNames = []string{"PROMPT_PATH", "MANUAL_RESULT_PATH", "DEP_", "LOOP_", 
 const shownMax = 1000 // files of a run that a step is shown: each is linked or copied
 
 // runView is what a step sees of its run's folder: its prompt and what was attached, what it is to review, and what its variables name.
-func (f StepFacts) runView(env []string) *seam.RunView {
-	v := &seam.RunView{Dir: f.dir, Reports: filepath.Dir(f.Report), Artifacts: f.Cmd.ArtifactsDir}
+func (f StepFacts) runView(env []string) *sessionhost.RunView {
+	v := &sessionhost.RunView{Dir: f.dir, Reports: filepath.Dir(f.Report), Artifacts: f.Cmd.ArtifactsDir}
 	show := func(p string) {
 		info, err := os.Lstat(p)
 		if err != nil || !strings.HasPrefix(p, f.dir+"/") || len(v.Files)+len(v.Folders) >= shownMax {

@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 
 	"github.com/fairlead-dev/fairlead/core/table"
 )
@@ -43,7 +43,7 @@ func newGitYard(t *testing.T) *gitYard {
 		t.Fatal(err)
 	}
 	y := &gitYard{t: t, dir: dir}
-	y.engine = &Controller{log: slog.New(slog.NewTextHandler(&y.logged, nil)), opts: seam.Options{Config: &config.Config{Dir: dir}}}
+	y.engine = &Controller{log: slog.New(slog.NewTextHandler(&y.logged, nil)), opts: outside.Options{Config: &config.Config{Dir: dir}}}
 	y.write(dir, ".fairlead/.gitignore", "*\n") // as Fairlead makes it
 	yardOnce.Do(func() { yardFiles = y.fill() })
 	for path, file := range yardFiles {
@@ -214,7 +214,7 @@ func TestWorktreeIsMade(t *testing.T) {
 		{howRun{Task: &howTask{Tree: want}}, false},
 		{howRun{Task: &howTask{Tree: y.dir + "-2/tree"}}, true},
 	} {
-		if got := outside(y.dir, c.how); got != c.want {
+		if got := isOutside(y.dir, c.how); got != c.want {
 			t.Errorf("%+v is outside: %t", c.how, got)
 		}
 	}

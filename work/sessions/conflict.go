@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
 )
@@ -15,8 +15,10 @@ import (
 // ProcessConflicts returns a function that finds processes outside of a workspace's own sessions
 // that have a conversation open. argv is the program's own command. The list is empty on systems
 // that do not show other processes. It is the production value of Options.ProcessConflicts.
-func ProcessConflicts(workspace string) func(ctx context.Context, conversation string, argv []string) ([]seam.ProcessConflict, error) {
-	return func(ctx context.Context, conversation string, argv []string) ([]seam.ProcessConflict, error) {
+func ProcessConflicts(workspace string) func(
+	ctx context.Context, conversation string, argv []string,
+) ([]sessionhost.ProcessConflict, error) {
+	return func(ctx context.Context, conversation string, argv []string) ([]sessionhost.ProcessConflict, error) {
 		if len(conversation) < conversationMin {
 			return nil, nil // a name this short occurs in unrelated arguments
 		}

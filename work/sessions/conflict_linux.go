@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/process/shim"
@@ -25,7 +25,7 @@ const (
 )
 
 // conflicts searches the process table as far as the user's permissions allow.
-func conflicts(ctx context.Context, workspace, conversation string, argv []string) ([]seam.ProcessConflict, error) {
+func conflicts(ctx context.Context, workspace, conversation string, argv []string) ([]sessionhost.ProcessConflict, error) {
 	table, err := os.Open("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("find processes that have a conversation open: %w", err)
@@ -35,7 +35,7 @@ func conflicts(ctx context.Context, workspace, conversation string, argv []strin
 	if err != nil {
 		return nil, fmt.Errorf("find processes that have a conversation open: %w", err)
 	}
-	var found []seam.ProcessConflict
+	var found []sessionhost.ProcessConflict
 	looked := 0
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry)
@@ -56,7 +56,7 @@ func conflicts(ctx context.Context, workspace, conversation string, argv []strin
 		if _, ours := shim.SessionOf(workspace, pid); ours {
 			continue
 		}
-		found = append(found, seam.ProcessConflict{PID: pid, Program: p.name, Sign: sign, Under: under(p)})
+		found = append(found, sessionhost.ProcessConflict{PID: pid, Program: p.name, Sign: sign, Under: under(p)})
 	}
 	return found, ctx.Err()
 }

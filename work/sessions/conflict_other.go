@@ -5,10 +5,10 @@ package sessions
 import (
 	"context"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // conflicts finds nothing: Fairlead reads the process table only on Linux.
-func conflicts(context.Context, string, string, []string) ([]seam.ProcessConflict, error) {
+func conflicts(context.Context, string, string, []string) ([]sessionhost.ProcessConflict, error) {
 	return nil, nil
 }

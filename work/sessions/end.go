@@ -8,7 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // listenerGrace is the grace for an agent that only waits for more input. It has nothing left to
@@ -42,7 +42,7 @@ func (c *Controller) End(ctx context.Context, m *Slot, id string, grace time.Dur
 				return
 			}
 		}
-		if other, is := errors.AsType[*seam.NotAdopted](err); is && c.endOrdered(ctx, m, id) {
+		if other, is := errors.AsType[*sessionhost.NotAdopted](err); is && c.endOrdered(ctx, m, id) {
 			if err = other.End(ctx, grace); err == nil || ctx.Err() != nil {
 				return
 			}
@@ -89,7 +89,7 @@ func (c *Controller) SessionEnded(ctx context.Context, m *Slot, what team.Sessio
 }
 
 // IsDone says whether a process has ended.
-func IsDone(proc seam.Process) bool {
+func IsDone(proc sessionhost.Process) bool {
 	select {
 	case <-proc.Done():
 		return true

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Fenced reports whether err says that another daemon has taken over the sessions. It stops the
 // loop in that case.
 func (c *Controller) Fenced(err error) bool {
-	if !errors.As(err, new(*seam.Fenced)) {
+	if !errors.As(err, new(*sessionhost.Fenced)) {
 		return false
 	}
 	c.loop.Fail(TakenOver(err))
@@ -33,7 +33,7 @@ func (c *Controller) SetSilent(session string, err error) {
 	c.silent[session] = err
 }
 
-// Silence is why a session's shim does not answer, or is not adopted (*seam.NotAdopted). It is nil for another one.
+// Silence is why a session's shim does not answer, or is not adopted (*sessionhost.NotAdopted). It is nil for another one.
 func (c *Controller) Silence(session string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -60,11 +60,11 @@ func DeniedOf(s *team.Session) string {
 
 // CloseInput closes the input of a session that has no more to do. Some programs ignore the end of their
 // input, so a program that stays is ended after its grace.
-func (c *Controller) CloseInput(ctx context.Context, m *Slot, id string, proc seam.Process) {
+func (c *Controller) CloseInput(ctx context.Context, m *Slot, id string, proc sessionhost.Process) {
 	c.closeInput(ctx, m, id, proc, m.Conf.Grace)
 }
 
-func (c *Controller) closeInput(ctx context.Context, m *Slot, id string, proc seam.Process, patience time.Duration) {
+func (c *Controller) closeInput(ctx context.Context, m *Slot, id string, proc sessionhost.Process, patience time.Duration) {
 	// Fails if the agent accepts no input or has exited: there is nothing to close.
 	_ = proc.CloseInput(ctx)
 	grace := time.NewTimer(patience)

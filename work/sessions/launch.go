@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // OtherHost is the other host on which a session is placed; empty: it runs on this machine.
@@ -74,7 +76,7 @@ type PreparedLaunch struct {
 	Wall   *config.AgentSandbox // in place of its agent's; nil: its agent's
 	Writes []string             // folders outside of its workspace that the session needs
 	Clone  string               // the clone in which it works, if it is the agent's with its .git
-	Run    *seam.RunView
+	Run    *sessionhost.RunView
 
 	Confined bool // it runs only in a sandbox, whatever its agent's entry says
 	ReadOnly bool // its sandbox does not let it write in its workspace
@@ -135,4 +137,11 @@ func recordOf(m *Slot, agent driver.Agent) *team.LaunchRecord {
 	slices.Sort(r.Env)
 	r.Env = slices.Compact(r.Env)
 	return r
+}
+
+// HashOfToken is what the journal keeps of an agent's token. A token has 32 random bytes, so its hash
+// does not help to guess it.
+func HashOfToken(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
 }

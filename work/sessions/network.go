@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // ProxyFolder is the folder of the proxy below a state folder, which is .fairlead or that of a host.
@@ -21,7 +21,7 @@ func ProxyFolder(state string) string { return filepath.Join(state, "proxy") }
 
 // inNetwork gives a launch in a view what it reaches: a network of its own, in which a proxy answers. The keys that the proxy can send
 // instead of the program are taken out of the program's environment.
-func inNetwork(launch spawn.Launch, box seam.Confinement, folder string) spawn.Launch {
+func inNetwork(launch spawn.Launch, box sessionhost.Confinement, folder string) spawn.Launch {
 	env := map[string]string{}
 	for _, kv := range launch.Env {
 		name, value, _ := strings.Cut(kv, "=")
@@ -51,12 +51,12 @@ func takeKey(argv []string, command int, env map[string]string, p network.Provid
 	if len(p.Keys) == 0 || !p.Replaceable() {
 		return argv, nil
 	}
-	key, origin := env[p.Keys[0]], ""
+	key, origin, known := env[p.Keys[0]], "", true
 	if base != "" {
-		known := false
-		if origin, known = p.Base(base); !known {
-			return argv, nil
-		}
+		origin, known = p.Base(base)
+	}
+	if !known {
+		return argv, nil
 	}
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) { // no header carries it
 		return argv, nil

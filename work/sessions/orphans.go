@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -48,14 +48,14 @@ func NameParts(session string) (agent string, n uint64, is bool) {
 // FindOrphans inspects the sessions' folders before an epoch begins, as Host.Orphans does. The new epoch must be above
 // every epoch that a shim has obeyed; otherwise those shims would refuse this daemon and still obey
 // an earlier one.
-func (c *Controller) FindOrphans(ctx context.Context, find func(context.Context, func(session string) bool) ([]seam.Orphan, error),
+func (c *Controller) FindOrphans(ctx context.Context, find func(context.Context, func(session string) bool) ([]sessionhost.Orphan, error),
 ) error {
 	traces, err := find(ctx, c.past)
 	if err != nil {
 		return fmt.Errorf("find earlier sessions: %w", err)
 	}
 	c.behind = 0
-	c.orphans = map[string][]seam.Orphan{}
+	c.orphans = map[string][]sessionhost.Orphan{}
 	for _, t := range traces {
 		switch {
 		case !shim.PlausibleEpoch(c.loop.State().Epoch, t.Epoch):
@@ -87,7 +87,7 @@ func (c *Controller) FindOrphans(ctx context.Context, find func(context.Context,
 // runs after all sessions were inspected and before anything starts.
 func (c *Controller) SettleOrphans(ctx context.Context) error {
 	traced := c.orphans
-	c.orphans = map[string][]seam.Orphan{}
+	c.orphans = map[string][]sessionhost.Orphan{}
 	for name, traces := range traced {
 		for _, t := range traces {
 			proc, found, err := c.opts.Host.Adopt(ctx, t.Session, c.loop.State().Epoch) // fences the daemon that controlled it
@@ -96,7 +96,7 @@ func (c *Controller) SettleOrphans(ctx context.Context) error {
 				return ctx.Err()
 			case c.Fenced(err):
 				return TakenOver(err)
-			case err == nil && found != seam.Running:
+			case err == nil && found != sessionhost.Running:
 				if proc != nil {
 					_ = proc.Close()
 				}
@@ -118,11 +118,12 @@ func (c *Controller) SettleOrphans(ctx context.Context) error {
 }
 
 // outlive waits until an orphan session is over, then lets its agent start again.
-func (c *Controller) outlive(ctx context.Context, name string, t seam.Orphan, proc seam.Process) {
+func (c *Controller) outlive(ctx context.Context, name string, t sessionhost.Orphan, proc sessionhost.Process) {
 	for again := loop.Retry(); proc == nil; {
-		var found seam.Found
+		var found sessionhost.Found
 		var err error
-		if proc, found, err = c.opts.Host.Adopt(ctx, t.Session, c.epochNow(ctx)); err == nil && (proc == nil || found != seam.Running) {
+		proc, found, err = c.opts.Host.Adopt(ctx, t.Session, c.epochNow(ctx))
+		if err == nil && (proc == nil || found != sessionhost.Running) {
 			break // it is over
 		}
 		if c.Fenced(err) || (proc == nil && !again.Rest(ctx)) {
@@ -200,7 +201,7 @@ func (c *Controller) AddOrphans(plan *view.Plan) {
 			step := view.PlanStep{Do: view.DoPutAside, Session: t.Session, Why: orphanText(t)}
 			what := fmt.Sprintf("session %s is %s according to its shim, which has obeyed epoch %d; the journal does not know the session",
 				t.Session, t.Found, t.Epoch)
-			if t.Found == seam.Running || t.Silent != "" {
+			if t.Found == sessionhost.Running || t.Silent != "" {
 				step.Do = view.DoWaitFor
 			}
 			if t.Silent != "" {
@@ -226,23 +227,23 @@ func (c *Controller) AddOrphans(plan *view.Plan) {
 	}
 }
 
-func orphanText(t seam.Orphan) string {
+func orphanText(t sessionhost.Orphan) string {
 	if t.Silent != "" {
 		return fmt.Sprintf("the outcome of orphan session %s, which this journal does not know, cannot be read: %s; nothing starts beside it until that is fixed or its folder is moved away", t.Session, t.Silent)
 	}
-	if t.Found == seam.Running {
+	if t.Found == sessionhost.Running {
 		return fmt.Sprintf("orphan session %s runs as process %d, and this journal does not know it: nothing starts beside it; `kill %d` ends it, and its output stays", t.Session, t.PID, t.PID)
 	}
 	return fmt.Sprintf("orphan session %s is over, and this journal does not know it: its folder is moved aside", t.Session)
 }
 
-// Orphans implements seam.Host.
-func (h *Shims) Orphans(ctx context.Context, over func(string) bool) ([]seam.Orphan, error) {
+// Orphans implements sessionhost.Host.
+func (h *Shims) Orphans(ctx context.Context, over func(string) bool) ([]sessionhost.Orphan, error) {
 	return OrphansIn(ctx, h.Folder, over)
 }
 
 // OrphansIn lists the sessions in a folder that over does not name.
-func OrphansIn(ctx context.Context, folder string, over func(string) bool) ([]seam.Orphan, error) {
+func OrphansIn(ctx context.Context, folder string, over func(string) bool) ([]sessionhost.Orphan, error) {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -250,14 +251,14 @@ func OrphansIn(ctx context.Context, folder string, over func(string) bool) ([]se
 	if err != nil {
 		return nil, fmt.Errorf("%w; make it readable", err)
 	}
-	var traces []seam.Orphan
+	var traces []sessionhost.Orphan
 	for _, entry := range entries {
 		session := entry.Name()
 		if !entry.IsDir() || over(session) {
 			continue
 		}
 		sight, err := shim.Look(ctx, filepath.Join(folder, session))
-		t := seam.Orphan{Session: session, Found: FoundAs[sight.Phase], PID: sight.AgentPID, Epoch: sight.Fence}
+		t := sessionhost.Orphan{Session: session, Found: FoundAs[sight.Phase], PID: sight.AgentPID, Epoch: sight.Fence}
 		if err != nil { // a damaged record delays only its own agent
 			t.Silent = err.Error()
 		}
@@ -269,7 +270,7 @@ func OrphansIn(ctx context.Context, folder string, over func(string) bool) ([]se
 // asideMax limits how many folders of one name are moved aside.
 const asideMax = 1000
 
-// PutAside implements seam.Host.
+// PutAside implements sessionhost.Host.
 func (h *Shims) PutAside(session string) (string, error) {
 	shelf := h.Folder + "-aside"
 	if err := os.MkdirAll(shelf, 0o700); err != nil {

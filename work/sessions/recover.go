@@ -5,7 +5,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/process/shim"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // TellAgent decides one event about an agent before the loop runs.
@@ -19,6 +19,7 @@ func (c *Controller) TellSlot(ctx context.Context, m *Slot, what any) error {
 }
 
 // FoundAs converts the phases of a shim.
-var FoundAs = map[shim.Phase]seam.Found{
-	shim.NeverStarted: seam.NeverStarted, shim.Running: seam.Running, shim.Exited: seam.Exited, shim.Lost: seam.Lost,
+var FoundAs = map[shim.Phase]sessionhost.Found{
+	shim.NeverStarted: sessionhost.NeverStarted, shim.Running: sessionhost.Running, shim.Exited: sessionhost.Exited,
+	shim.Lost: sessionhost.Lost,
 }

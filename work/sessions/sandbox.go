@@ -19,11 +19,12 @@ import (
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Confinement is the view of a prepared launch, as data for its host; nil: it needs none.
-func (c *Controller) Confinement(m *Slot, ready PreparedLaunch) *seam.Confinement {
+func (c *Controller) Confinement(m *Slot, ready PreparedLaunch) *sessionhost.Confinement {
 	box := m.Conf.Sandbox
 	if ready.Wall != nil {
 		box = *ready.Wall
@@ -34,7 +35,7 @@ func (c *Controller) Confinement(m *Slot, ready PreparedLaunch) *seam.Confinemen
 	if ready.Confined && box.Mode != config.SandboxRequired {
 		box.Mode = config.SandboxWorkspace
 	}
-	view := &seam.Confinement{
+	view := &sessionhost.Confinement{
 		Agent: m.Conf.Name, Driver: m.Conf.Driver, Command: m.Conf.Command, CanWrite: m.Conf.Permissions.CanWrite,
 		CannotWrite: m.Conf.Permissions.CannotWrite,
 		Mode:        box.Mode, Read: box.Read, Write: box.Write, Hide: box.Hide, Sockets: box.Sockets, Local: box.Local,
@@ -86,7 +87,7 @@ func (c *Controller) Confined(ctx context.Context, m *Slot, s team.Session, read
 
 // WithSocket gives a session in a view a socket to Fairlead of its own, which is its identity there. Landlock alone has no place for one.
 // sockets is nil where none are served.
-func WithSocket(sockets seam.SessionSockets, launch spawn.Launch, session, exe, own string) (spawn.Launch, error) {
+func WithSocket(sockets outside.SessionSockets, launch spawn.Launch, session, exe, own string) (spawn.Launch, error) {
 	v := launch.View
 	if sockets == nil || v == nil || v.By != sandbox.ByNamespaces {
 		return launch, nil
@@ -117,7 +118,7 @@ func throughSocket(env []string, exe string) []string {
 }
 
 // ListenAgain opens the socket of a session that an earlier daemon has started in a view.
-func ListenAgain(sockets seam.SessionSockets, session, own string, log *slog.Logger) {
+func ListenAgain(sockets outside.SessionSockets, session, own string, log *slog.Logger) {
 	folder := socketFolder(own)
 	if _, err := os.Lstat(folder); err != nil || sockets == nil {
 		return
@@ -133,7 +134,7 @@ func (c *Controller) ListenAgain(session string) {
 }
 
 // EndPlaces removes what the view of a session was made of, with its socket.
-func EndPlaces(sockets seam.SessionSockets, session, own string) error {
+func EndPlaces(sockets outside.SessionSockets, session, own string) error {
 	if sockets != nil {
 		sockets.End(session)
 	}
@@ -150,7 +151,7 @@ func governs(conf *config.Config, seen *places.Places) bool {
 
 // Confine puts a launch into its agent's view, on the host where it starts. root is the folder of fairlead.yaml, exe the program
 // fairlead, and own the session's own folder, which it makes; [places.End] removes it.
-func (p *SandboxProof) Confine(ctx context.Context, launch spawn.Launch, box seam.Confinement, root, exe, own string) (spawn.Launch,
+func (p *SandboxProof) Confine(ctx context.Context, launch spawn.Launch, box sessionhost.Confinement, root, exe, own string) (spawn.Launch,
 	error,
 ) {
 	seen, err := p.places(ctx, launch, box, root, exe, own)
@@ -161,12 +162,12 @@ func (p *SandboxProof) Confine(ctx context.Context, launch spawn.Launch, box sea
 }
 
 // unconfined says why an agent is not started: it would run without its view.
-func unconfined(box seam.Confinement, why string) error {
+func unconfined(box sessionhost.Confinement, why string) error {
 	return fmt.Errorf("agents.%s.sandbox keeps it to its workspace, and %s; it is not started without a sandbox: fix that, or set sandbox: off", box.Agent, why)
 }
 
 // places decides what a launch sees. Nil without an error: there is no view here, and it starts without one, as LayersOfAgent says.
-func (p *SandboxProof) places(ctx context.Context, launch spawn.Launch, box seam.Confinement, root, exe, own string) (*places.Places,
+func (p *SandboxProof) places(ctx context.Context, launch spawn.Launch, box sessionhost.Confinement, root, exe, own string) (*places.Places,
 	error,
 ) {
 	switch why := p.Missing(ctx); {
@@ -182,7 +183,7 @@ func (p *SandboxProof) places(ctx context.Context, launch spawn.Launch, box seam
 	return seen, nil
 }
 
-func enter(launch spawn.Launch, box seam.Confinement, seen *places.Places, own string) (spawn.Launch, error) {
+func enter(launch spawn.Launch, box sessionhost.Confinement, seen *places.Places, own string) (spawn.Launch, error) {
 	if err := seen.Make(); err != nil {
 		return spawn.Launch{}, unconfined(box, errors.Join(err, places.End(own)).Error())
 	}
@@ -204,7 +205,7 @@ var requires = map[string][]sandbox.Row{
 }
 
 // placesOf decides what a launch sees of this machine. Nothing is changed.
-func placesOf(ctx context.Context, launch spawn.Launch, box seam.Confinement, root, exe, own string) (*places.Places, error) {
+func placesOf(ctx context.Context, launch spawn.Launch, box sessionhost.Confinement, root, exe, own string) (*places.Places, error) {
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return nil, fmt.Errorf("the folder of fairlead.yaml cannot be found: %w", err)

@@ -5,33 +5,34 @@ import (
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/engine/loop"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Controller has the slots and the processes of sessions, and ends them.
 type Controller struct {
 	loop *loop.Loop
-	opts seam.Options
+	opts outside.Options
 	log  *slog.Logger
 
 	// Only the loop's goroutine reads or writes these.
-	Slots   map[string]*Slot         // by the agent's name
-	behind  uint64                   // the highest epoch that a shim has obeyed, if it is above the journal's; else 0
-	orphans map[string][]seam.Orphan // orphan sessions by agent: at first all that were found, then those that run
+	Slots   map[string]*Slot                // by the agent's name
+	behind  uint64                          // the highest epoch that a shim has obeyed, if it is above the journal's; else 0
+	orphans map[string][]sessionhost.Orphan // orphan sessions by agent: at first all that were found, then those that run
 
 	Boxed SandboxProof // whether the kernel's sandbox works on this machine; probed once
 
 	mu     sync.Mutex
-	procs  map[string]seam.Process // running sessions by id
-	found  chan struct{}           // closed when a process is added to procs; nil: no goroutine waits for it
-	silent map[string]error        // sessions whose shim does not answer or is not adopted, and why
+	procs  map[string]sessionhost.Process // running sessions by id
+	found  chan struct{}                  // closed when a process is added to procs; nil: no goroutine waits for it
+	silent map[string]error               // sessions whose shim does not answer or is not adopted, and why
 }
 
 // New makes a controller without slots.
-func New(l *loop.Loop, opts seam.Options) *Controller {
+func New(l *loop.Loop, opts outside.Options) *Controller {
 	return &Controller{
 		loop: l, opts: opts, log: opts.Log, Slots: map[string]*Slot{},
-		orphans: map[string][]seam.Orphan{}, procs: map[string]seam.Process{}, silent: map[string]error{},
+		orphans: map[string][]sessionhost.Orphan{}, procs: map[string]sessionhost.Process{}, silent: map[string]error{},
 	}
 }
 

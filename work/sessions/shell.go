@@ -27,7 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
 	"github.com/fairlead-dev/fairlead/process/spawn"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // A shell is a program that a person runs in the view of an agent or of a task. `fairlead shell` starts it, on the person's terminal,
@@ -51,12 +51,12 @@ func IsShell(name string) bool { return strings.HasPrefix(name, shellPrefix) }
 // ShellOf says what a shell is to see.
 type ShellOf struct {
 	Agent   string
-	Run     string        // the task in whose folder it is; empty: the agent's workspace
-	Dir     string        // the folder
-	Clone   string        // the clone that the folder is in; empty: none
-	Session string        // the session that works there now; empty: none
-	Env     []string      // further variables of that session
-	Seen    *seam.RunView // what that session sees of its run
+	Run     string               // the task in whose folder it is; empty: the agent's workspace
+	Dir     string               // the folder
+	Clone   string               // the clone that the folder is in; empty: none
+	Session string               // the session that works there now; empty: none
+	Env     []string             // further variables of that session
+	Seen    *sessionhost.RunView // what that session sees of its run
 }
 
 // shellIs is the record of a shell.

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Shims is the production Host: a shim beside every agent, a folder for every session.
@@ -31,12 +31,13 @@ type Shims struct {
 	leased map[*shimProcess]bool // those with a deadline, until an extension finds them ended
 }
 
-var _ seam.Host = (*Shims)(nil)
+var _ sessionhost.Host = (*Shims)(nil)
 
 func (h *Shims) folder(session string) string { return filepath.Join(h.Folder, session) }
 
-// Start implements seam.Host.
-func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration) (seam.Process, error) {
+// Start implements sessionhost.Host.
+func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration,
+) (sessionhost.Process, error) {
 	return h.StartLeased(ctx, session, epoch, launch, grace, nil)
 }
 
@@ -44,7 +45,7 @@ func (h *Shims) Start(ctx context.Context, session string, epoch uint64, launch 
 // deadline. If StartBy is over, the error is *spawn.CannotStart.
 func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration,
 	man *host.DeadMan,
-) (seam.Process, error) {
+) (sessionhost.Process, error) {
 	if err := os.MkdirAll(h.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("create the folder of the sessions: %w", err)
 	}
@@ -102,11 +103,11 @@ func (h *Shims) Extend(ctx context.Context, to host.BootTime) error {
 	return errors.Join(errs...)
 }
 
-// Adopt implements seam.Host.
-func (h *Shims) Adopt(ctx context.Context, session string, epoch uint64) (seam.Process, seam.Found, error) {
+// Adopt implements sessionhost.Host.
+func (h *Shims) Adopt(ctx context.Context, session string, epoch uint64) (sessionhost.Process, sessionhost.Found, error) {
 	handle, status, err := shim.Adopt(ctx, h.folder(session), epoch)
 	if other, is := errors.AsType[*shim.OtherProtocol](err); is {
-		return nil, "", &seam.NotAdopted{Why: other.Error(), End: func(ctx context.Context, grace time.Duration) error {
+		return nil, "", &sessionhost.NotAdopted{Why: other.Error(), End: func(ctx context.Context, grace time.Duration) error {
 			return shim.EndOther(ctx, h.folder(session), grace)
 		}}
 	}
@@ -120,7 +121,7 @@ func (h *Shims) Adopt(ctx context.Context, session string, epoch uint64) (seam.P
 	return h.process(handle, status, status.LeaseEnd != 0), found, nil
 }
 
-// Output implements seam.Host.
+// Output implements sessionhost.Host.
 func (h *Shims) Output(_ context.Context, session string, offset int64) (io.ReadCloser, error) {
 	return shim.Output(h.folder(session), offset)
 }
@@ -130,7 +131,7 @@ func (h *Shims) OutputBytes(session string) (int64, error) {
 	return shim.OutputBytes(h.folder(session))
 }
 
-// Sweep implements seam.Host.
+// Sweep implements sessionhost.Host.
 func (h *Shims) Sweep(ctx context.Context) ([]string, error) {
 	strays, err := shim.EndStrays(ctx, h.Workspace)
 	named := make([]string, 0, len(strays))
@@ -140,7 +141,7 @@ func (h *Shims) Sweep(ctx context.Context) ([]string, error) {
 	return named, err
 }
 
-// shimProcess makes a seam.Process of a shim's handle.
+// shimProcess makes a sessionhost.Process of a shim's handle.
 type shimProcess struct {
 	*shim.Handle
 	pid   int
@@ -154,7 +155,7 @@ type shimProcess struct {
 func (p *shimProcess) PID() int { return p.pid }
 
 // ProcessorTime returns what the processes of a session have used so far. known is false if they are gone, or run on another host.
-func ProcessorTime(proc seam.Process) (used time.Duration, known bool) {
+func ProcessorTime(proc sessionhost.Process) (used time.Duration, known bool) {
 	if p, here := proc.(*shimProcess); here {
 		return shim.ProcessorTime(p.pid)
 	}
@@ -164,7 +165,7 @@ func ProcessorTime(proc seam.Process) (used time.Duration, known bool) {
 // Send writes input at its offset in the stream, so that a retry is not written twice.
 func (p *shimProcess) Send(ctx context.Context, input []byte) error { return p.SendAs(ctx, "", input) }
 
-// SendAs implements seam.InputWriter.
+// SendAs implements sessionhost.InputWriter.
 func (p *shimProcess) SendAs(ctx context.Context, label string, input []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,25 +183,25 @@ func (p *shimProcess) SendAs(ctx context.Context, label string, input []byte) er
 	return nil
 }
 
-// Input implements seam.InputWriter.
+// Input implements sessionhost.InputWriter.
 func (p *shimProcess) Input() (offset int64, label string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.input, p.label
 }
 
-// End implements seam.Process.
+// End implements sessionhost.Process.
 func (p *shimProcess) End(ctx context.Context, grace time.Duration) error {
 	return fencing(p.Handle.End(ctx, grace))
 }
 
-// Ack implements seam.Process.
+// Ack implements sessionhost.Process.
 func (p *shimProcess) Ack(ctx context.Context) error { return fencing(p.Handle.Ack(ctx)) }
 
-// fencing converts shim.Fenced to seam.Fenced.
+// fencing converts shim.Fenced to sessionhost.Fenced.
 func fencing(err error) error {
 	if _, ok := errors.AsType[*shim.Fenced](err); ok {
-		return &seam.Fenced{Why: err.Error()}
+		return &sessionhost.Fenced{Why: err.Error()}
 	}
 	return err
 }
@@ -223,13 +224,13 @@ func (p *shimProcess) Ended(ctx context.Context) (session.Exit, error) {
 	return exit, nil
 }
 
-// Evidence implements seam.Process.
-func (p *shimProcess) Evidence(ctx context.Context) (seam.Proof, error) {
+// Evidence implements sessionhost.Process.
+func (p *shimProcess) Evidence(ctx context.Context) (sessionhost.Proof, error) {
 	s, against, err := p.seen(ctx)
 	if err != nil {
-		return seam.Proof{}, fmt.Errorf("%w; process %d itself %s", err, p.pid, LifeWords[shim.LifeOf(p.pid, p.start)])
+		return sessionhost.Proof{}, fmt.Errorf("%w; process %d itself %s", err, p.pid, LifeWords[shim.LifeOf(p.pid, p.start)])
 	}
-	proof := seam.Proof{
+	proof := sessionhost.Proof{
 		Against: against, Stopped: shim.LifeOf(s.AgentPID, s.StartTime) == shim.Stopped, Ended: s.AgentEnded,
 		ShimPID: s.ShimPID, PID: s.AgentPID, StartedAt: s.StartedAt, LastByteAt: s.LastByteAt,
 		Ports: s.Ports, Bytes: s.SpoolBytes, Children: s.Children, Full: s.SpoolError,
@@ -285,8 +286,8 @@ var LifeWords = map[shim.Life]string{
 
 // LabeledWire is a wire that labels its input. A driver sends a prompt in one call.
 type LabeledWire struct {
-	seam.Process
-	Typist seam.InputWriter
+	sessionhost.Process
+	Typist sessionhost.InputWriter
 	Label  string
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // TestLeasedSessions: a renewal moves the deadline of all sessions that have one, also of those that were adopted, and
@@ -101,7 +101,7 @@ func TestLeasedSessions(t *testing.T) {
 		t.Error(err)
 	}
 	ends(never+3, taken.(*shimProcess))
-	if err := here.Extend(t.Context(), never+4); !errors.As(err, new(*seam.Fenced)) {
+	if err := here.Extend(t.Context(), never+4); !errors.As(err, new(*sessionhost.Fenced)) {
 		t.Errorf("the sessions have another daemon: %v", err)
 	}
 }

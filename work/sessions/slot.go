@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/process/driver"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Slot is where a session runs: an agent's slot, or the slot of a run's step that is a wrapper or a
@@ -74,14 +74,14 @@ func (m *Slot) Begun(session, key string) bool {
 }
 
 // Proc is the process of a running session, or nil.
-func (c *Controller) Proc(session string) seam.Process {
+func (c *Controller) Proc(session string) sessionhost.Process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.procs[session]
 }
 
 // SetProc notes the process of a session; nil removes it.
-func (c *Controller) SetProc(session string, p seam.Process) {
+func (c *Controller) SetProc(session string, p sessionhost.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.silent, session)
@@ -97,7 +97,7 @@ func (c *Controller) SetProc(session string, p seam.Process) {
 }
 
 // AwaitProc is Proc, and waits for a process that is not known yet; nil when ctx ended first.
-func (c *Controller) AwaitProc(ctx context.Context, session string) seam.Process {
+func (c *Controller) AwaitProc(ctx context.Context, session string) sessionhost.Process {
 	for {
 		c.mu.Lock()
 		p := c.procs[session]

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/sandbox/places"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Wall is what stands around an agent's program.
@@ -40,7 +40,7 @@ func (c *Controller) Wall(ctx context.Context, conf *config.Agent) Wall {
 }
 
 // WallOf is the wall of a running session, by the trial in it.
-func WallOf(proof seam.Proof) Wall {
+func WallOf(proof sessionhost.Proof) Wall {
 	if proof.Wall == "" {
 		return Wall{sandbox.ByNothing, sandbox.Rows}
 	}
@@ -60,13 +60,16 @@ func (w Wall) Both(other Wall) Wall {
 }
 
 // HoldsFiles reports whether a session's wall holds what its program reads and writes.
-func HoldsFiles(proof seam.Proof) bool {
+func HoldsFiles(proof sessionhost.Proof) bool {
 	w := WallOf(proof)
 	return !slices.ContainsFunc(w.Unheld, func(r sandbox.Row) bool {
 		return slices.Contains([]sandbox.Row{sandbox.RowWrite, sandbox.RowAttributes, sandbox.RowInside, sandbox.RowRead, sandbox.RowNames},
 			r)
 	})
 }
+
+// HoldsNetwork reports whether a session's program reaches only the hosts that it may.
+func HoldsNetwork(proof sessionhost.Proof) bool { return !slices.Contains(WallOf(proof).Unheld, sandbox.RowNetwork) }
 
 func ordered(rows []sandbox.Row) []sandbox.Row {
 	return slices.DeleteFunc(slices.Clone(sandbox.Rows), func(r sandbox.Row) bool { return !slices.Contains(rows, r) })

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // TestWall checks what is said of an agent's wall on a machine, and of a session by its own trial.
@@ -17,7 +17,8 @@ func TestWall(t *testing.T) {
 	t.Parallel()
 	on, off := config.Agent{Sandbox: config.AgentSandbox{Mode: config.SandboxAuto}},
 		config.Agent{Sandbox: config.AgentSandbox{Mode: config.SandboxOff}}
-	whole, open := sandbox.Ability{By: sandbox.ByNamespaces}, sandbox.Ability{By: sandbox.ByNamespaces, Unheld: []sandbox.Row{sandbox.RowNetwork}}
+	whole := sandbox.Ability{By: sandbox.ByNamespaces}
+	open := sandbox.Ability{By: sandbox.ByNamespaces, Unheld: []sandbox.Row{sandbox.RowNetwork}}
 	landlock := sandbox.Ability{By: sandbox.ByLandlock, Unheld: []sandbox.Row{sandbox.RowNetwork, sandbox.RowProcess, sandbox.RowInside}}
 	all := "write attributes inside read names socket process git root network"
 	for name, c := range map[string]struct {
@@ -31,14 +32,14 @@ func TestWall(t *testing.T) {
 		"mode off":                 {WallHere(&off, "", whole), sandbox.ByNothing, all},
 		"no sandbox here":          {WallHere(&on, "old kernel", whole), sandbox.ByNothing, all},
 		"nothing can be made":      {WallHere(&on, "", sandbox.Ability{By: sandbox.ByNothing}), sandbox.ByNothing, all},
-		"a session":                {WallOf(seam.Proof{Wall: "namespaces"}), sandbox.ByNamespaces, ""},
+		"a session":                {WallOf(sessionhost.Proof{Wall: "namespaces"}), sandbox.ByNamespaces, ""},
 		"a session, and its trial": {
-			WallOf(seam.Proof{Wall: "landlock", Unheld: []string{"root", "read"}}), sandbox.ByLandlock,
+			WallOf(sessionhost.Proof{Wall: "landlock", Unheld: []string{"root", "read"}}), sandbox.ByLandlock,
 			"read root",
 		},
-		"a session without a wall":  {WallOf(seam.Proof{}), sandbox.ByNothing, all},
-		"two sessions, one without": {WallOf(seam.Proof{Wall: "namespaces"}).Both(WallOf(seam.Proof{})), sandbox.ByNothing, all},
-		"two sessions, one with less": {WallOf(seam.Proof{Wall: "namespaces"}).Both(WallOf(seam.Proof{
+		"a session without a wall":  {WallOf(sessionhost.Proof{}), sandbox.ByNothing, all},
+		"two sessions, one without": {WallOf(sessionhost.Proof{Wall: "namespaces"}).Both(WallOf(sessionhost.Proof{})), sandbox.ByNothing, all},
+		"two sessions, one with less": {WallOf(sessionhost.Proof{Wall: "namespaces"}).Both(WallOf(sessionhost.Proof{
 			Wall:   "namespaces",
 			Unheld: []string{"root"},
 		})), sandbox.ByNamespaces, "root"},
@@ -51,11 +52,11 @@ func TestWall(t *testing.T) {
 		"": true, "root": true, "read": false, "write": false, "inside": false, "process read": false,
 		"attributes": false, "names": false,
 	} {
-		if got := HoldsFiles(seam.Proof{Wall: "namespaces", Unheld: strings.Fields(unheld)}); got != want {
+		if got := HoldsFiles(sessionhost.Proof{Wall: "namespaces", Unheld: strings.Fields(unheld)}); got != want {
 			t.Errorf("not held: %q: files are held: %v", unheld, got)
 		}
 	}
-	if HoldsFiles(seam.Proof{}) {
+	if HoldsFiles(sessionhost.Proof{}) {
 		t.Error("a session without a wall holds files")
 	}
 	for _, row := range sandbox.Rows {

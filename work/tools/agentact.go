@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/internal/clip"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 	"github.com/fairlead-dev/fairlead/work/turns"
 
@@ -241,7 +241,7 @@ func (c *Controller) wordsFirst(ctx context.Context, caller AgentCaller, tool st
 // lastWords finds the offset at which the last text ends that a session said before a call of the tool.
 // It reads the output from where the journal knows it. A call that is not in it yet is waited for, for
 // callWait at most.
-func (c *Controller) lastWords(ctx context.Context, caller AgentCaller, proc seam.Process, tool string) (end int64) {
+func (c *Controller) lastWords(ctx context.Context, caller AgentCaller, proc sessionhost.Process, tool string) (end int64) {
 	var from int64
 	var m *sessions.Slot
 	var session team.Session

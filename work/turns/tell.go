@@ -7,7 +7,7 @@ import (
 	"time"
 
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/channel"
@@ -219,7 +219,7 @@ func (c *Controller) write(ctx context.Context, m *sessions.Slot, s team.Session
 	words func(context.Context) (string, error),
 ) error {
 	v, proc := c.SessionWriter(s.ID), c.sessions.Proc(s.ID)
-	typist, ok := proc.(seam.InputWriter)
+	typist, ok := proc.(sessionhost.InputWriter)
 	if v == nil || !ok {
 		return driver.ErrNoInput
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/channel"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	crewctl "github.com/fairlead-dev/fairlead/work/crew"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -17,7 +17,7 @@ type Controller struct {
 	*Conversations
 	sessions *sessions.Controller
 	crew     *crewctl.Controller // makes the prompts of the lead
-	opts     seam.Options
+	opts     outside.Options
 	log      *slog.Logger
 
 	// Only the loop's goroutine reads or writes these.
@@ -40,7 +40,7 @@ type Conversations struct {
 }
 
 // New makes the controller of the channels.
-func New(l *loop.Loop, opts seam.Options, sessions *sessions.Controller, crew *crewctl.Controller) *Controller {
+func New(l *loop.Loop, opts outside.Options, sessions *sessions.Controller, crew *crewctl.Controller) *Controller {
 	return &Controller{
 		loop: l, Conversations: &Conversations{loop: l, log: opts.Log, index: messageIndex{making: make(chan struct{}, 1)}},
 		sessions: sessions, crew: crew, opts: opts, log: opts.Log, participants: map[string]*participant{},

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // leader is what a host asks of its leader.
@@ -96,7 +96,7 @@ func (k *leaseKeeper) Epoch(epoch uint64) error {
 	k.mu.Unlock()
 	switch {
 	case epoch < seen:
-		return &seam.Fenced{Why: fmt.Sprintf("host %s has seen epoch %d of the leader, which is above %d: another leader has begun since",
+		return &sessionhost.Fenced{Why: fmt.Sprintf("host %s has seen epoch %d of the leader, which is above %d: another leader has begun since",
 			k.name, seen, epoch)}
 	case epoch == seen:
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Renewals and answers are lost or late, the machine sleeps, the daemon and the leader restart, and clocks run at
@@ -118,7 +118,7 @@ func TestEpochIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := w.daemon(folder, "daemon-1")
-	var fenced *seam.Fenced
+	var fenced *sessionhost.Fenced
 	if err := k.Epoch(6); !errors.As(err, &fenced) {
 		t.Errorf("epoch 6 after 7: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
+	_ "github.com/fairlead-dev/fairlead/process/proxy" // runs in a process of this binary
 	"github.com/fairlead-dev/fairlead/process/shim"
 )
 

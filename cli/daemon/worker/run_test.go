@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/hosts/wire"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // leading is a leader with the real table of hosts, on a real link.
@@ -89,7 +89,7 @@ func (l *leading) on(do func(w *world)) {
 }
 
 // start places a session on host b and starts it there.
-func (l *leading) start(session string, argv ...string) seam.Process {
+func (l *leading) start(session string, argv ...string) sessionhost.Process {
 	l.t.Helper()
 	var token host.Token
 	l.on(func(w *world) {

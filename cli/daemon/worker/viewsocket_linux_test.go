@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/sandbox"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
@@ -118,7 +118,7 @@ func TestSocketInAView(t *testing.T) {
 			"PATH=" + os.Getenv("PATH"), "FAIRLEAD_MCP_URL=http://127.0.0.1:1/mcp", "FAIRLEAD_MCP_TOKEN=secret",
 			`FAIRLEAD_MCP_STDIO=["leaders"]`,
 		}},
-		Confine: &seam.Confinement{Agent: "coder", Driver: "exec", Mode: config.SandboxWorkspace},
+		Confine: &sessionhost.Confinement{Agent: "coder", Driver: "exec", Mode: config.SandboxWorkspace},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/agentstate"
 	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // Promise is one property that must always hold.
@@ -173,7 +173,7 @@ func (w checks) checkStart(l *engineRun, id string) {
 		w.broken(durableFirst, "%s is about to start, but the journal has no such open session", id)
 		return
 	}
-	if found, terminated := l.found[id]; terminated && found != seam.NeverStarted {
+	if found, terminated := l.found[id]; terminated && found != sessionhost.NeverStarted {
 		w.broken(startedOnce, "%s is about to be started by engine %d, although its adoption found it %s", id, l.n, found)
 	}
 	w.check(rateLimitHolds, a.Limited == nil || !w.now().Before(a.Limited.Until), "%s is about to start during its rate limit %v", id,

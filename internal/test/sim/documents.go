@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/exchange"
 	"github.com/fairlead-dev/fairlead/internal/encode"
 	"github.com/fairlead-dev/fairlead/internal/file"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // documentFolder is the folder with the members' documents. It outlives engines. The world's lock
@@ -57,7 +57,7 @@ type documentFiles struct {
 	seq     uint64
 }
 
-var _ seam.Documents = (*documentFiles)(nil)
+var _ outside.Documents = (*documentFiles)(nil)
 
 func newDocumentFiles(w *world, l *engineRun) *documentFiles {
 	return &documentFiles{
@@ -68,7 +68,7 @@ func newDocumentFiles(w *world, l *engineRun) *documentFiles {
 }
 
 // documentsFor returns nil on a day without a lead.
-func (w documentWorld) documentsFor(c *documentFiles) seam.Documents {
+func (w documentWorld) documentsFor(c *documentFiles) outside.Documents {
 	if crewWorld(w).lead() == "" {
 		return nil
 	}

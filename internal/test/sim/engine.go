@@ -19,7 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver/script"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // engineRun is one engine from its start to its end or crash.
@@ -38,16 +39,16 @@ type engineRun struct {
 	over   bool  // Run has returned
 	err    error // the result of Run
 	epoch  uint64
-	found  map[string]seam.Found   // the results of its adoptions
-	read   map[string]*fileVersion // the version of each state file that it read last
-	faults []string                // the faults that it met; each must be reported
+	found  map[string]sessionhost.Found // the results of its adoptions
+	read   map[string]*fileVersion      // the version of each state file that it read last
+	faults []string                     // the faults that it met; each must be reported
 }
 
 func (w *world) openEngine() error {
 	w.mu.Lock()
 	l := &engineRun{
 		n: len(w.engines) + 1, gone: make(chan struct{}), ran: make(chan struct{}), log: &engineLog{},
-		found: map[string]seam.Found{}, read: map[string]*fileVersion{},
+		found: map[string]sessionhost.Found{}, read: map[string]*fileVersion{},
 	}
 	l.files, l.documentFiles = newStateFiles(w, l), newDocumentFiles(w, l)
 	w.engines = append(w.engines, l)
@@ -55,7 +56,7 @@ func (w *world) openEngine() error {
 	ahead, boot := w.clockAhead, w.boot
 	w.clockAhead = 0
 	w.mu.Unlock()
-	e, err := app.Open(context.Background(), seam.Options{
+	e, err := app.Open(context.Background(), outside.Options{
 		Name: "sim", Config: &conf, Journal: &engineJournal{Journal: w.journal.Again(), w: w, l: l, clockAhead: ahead}, Files: l.files,
 		Documents: documentWorld{w}.documentsFor(l.documentFiles), Host: host{w, l},
 		Drivers: map[string]driver.Driver{"script": scriptDriver{}}, Lookup: func(string) (string, bool) { return "", false },

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/driver/script"
 	"github.com/fairlead-dev/fairlead/process/driver/speech"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // hostSession is one agent process with its shim. It outlives engines. The world's lock guards it.
@@ -152,9 +152,9 @@ type host struct {
 	l *engineRun
 }
 
-var _ seam.Host = host{}
+var _ sessionhost.Host = host{}
 
-func (h host) Start(_ context.Context, id string, epoch uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
+func (h host) Start(_ context.Context, id string, epoch uint64, launch spawn.Launch, _ time.Duration) (sessionhost.Process, error) {
 	h.w.mu.Lock()
 	checks{h.w}.checkStart(h.l, id)
 	h.w.mu.Unlock()
@@ -196,10 +196,10 @@ func (h host) Start(_ context.Context, id string, epoch uint64, launch spawn.Lau
 
 // fenced returns the refusal of an engine that was overtaken.
 func fenced(epoch uint64) error {
-	return &seam.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
+	return &sessionhost.Fenced{Why: fmt.Sprintf("epoch %d was overtaken", epoch)}
 }
 
-func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc seam.Process, found seam.Found, err error) {
+func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc sessionhost.Process, found sessionhost.Found, err error) {
 	err = h.w.act(h.l, "adopt "+id, func() error {
 		h.w.mu.Lock()
 		defer h.w.mu.Unlock()
@@ -208,17 +208,17 @@ func (h host) Adopt(_ context.Context, id string, epoch uint64) (proc seam.Proce
 			return fenced(epoch)
 		}
 		h.w.fences[id] = epoch
-		found = seam.NeverStarted
+		found = sessionhost.NeverStarted
 		if s != nil {
 			s.fence = epoch
 			proc = &process{w: h.w, l: h.l, hostSession: s, epoch: epoch, at: s.input.taken}
 			switch {
 			case !s.isOver():
-				found = seam.Running
+				found = sessionhost.Running
 			case s.ending.Lost:
-				found = seam.Lost
+				found = sessionhost.Lost
 			default:
-				found = seam.Exited
+				found = sessionhost.Exited
 			}
 		}
 		h.l.found[id] = found
@@ -239,7 +239,9 @@ func (h host) Output(_ context.Context, id string, offset int64) (io.ReadCloser,
 }
 
 // Orphans finds none: the journal of a simulated day is never lost.
-func (h host) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) { return nil, nil }
+func (h host) Orphans(context.Context, func(string) bool) ([]sessionhost.Orphan, error) {
+	return nil, nil
+}
 
 // PutAside does nothing, since there are no orphans.
 func (h host) PutAside(string) (string, error) { return "", nil }
@@ -329,8 +331,8 @@ func (p *process) Ack(context.Context) error {
 	return p.ask("ack", func() {})
 }
 
-func (p *process) Evidence(context.Context) (seam.Proof, error) {
-	return seam.Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.begun}, p.allowed()
+func (p *process) Evidence(context.Context) (sessionhost.Proof, error) {
+	return sessionhost.Proof{PID: p.PID(), ShimPID: 1, StartedAt: p.begun}, p.allowed()
 }
 
 func (p *process) CloseInput(context.Context) error {

@@ -69,13 +69,13 @@ var ofAgents = []mutant{
 	},
 	{
 		breaks: "a session that was found running is started again",
-		file:   "app/starts/adopt.go", old: "	return a.Found == seam.NeverStarted && a.Session.Phase == session.Open",
+		file:   "app/starts/adopt.go", old: "	return a.Found == sessionhost.NeverStarted && a.Session.Phase == session.Open",
 		new: "	return a.Session.Phase == session.Open",
 	},
 	{
 		breaks: "a running session is treated as one that never started",
-		file:   "app/starts/adopt.go", old: "func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found != seam.NeverStarted }",
-		new: "func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found == seam.Exited }",
+		file:   "app/starts/adopt.go", old: "func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found != sessionhost.NeverStarted }",
+		new: "func (a *Adoption) Follows() bool { return a.Proc != nil && a.Found == sessionhost.Exited }",
 	},
 	{
 		breaks: "recovery starts paused agents",

@@ -19,16 +19,16 @@ type DispatchStory struct {
 	File  string // the file that results from it
 	Text  string // text in the file
 
-	Deny     func() // MAIN is denied a write
-	Delegate func() // to Agent
-	Made     func() // File
-	Done     func() // Agent is done
-	Respond  func() // MAIN has the answer
-	Other    func(text string)
-	Foreign  func(words string)                   // another program writes a line of its own
-	Refuse   func() string                        // the next input is refused with this text
-	MadeOf   func(text string)                    // a file with this text
-	Edit     func(change func(*api.DispatchView)) // in all later answers
+	Deny         func() // MAIN is denied a write
+	Delegate     func() // to Agent
+	Made         func() // File
+	Done         func() // Agent is done
+	Respond      func() // MAIN has the answer
+	Other        func(text string)
+	Foreign      func(words string)                   // another program writes a line of its own
+	Refuse       func() string                        // the next input is refused with this text
+	MadeOf       func(text string)                    // a file with this text
+	Edit         func(change func(*api.DispatchView)) // in all later answers
 	EditDialogue func(change func(*api.DispatchDialogue))
 }
 

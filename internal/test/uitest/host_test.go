@@ -17,7 +17,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/process/spawn"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 )
 
 // localHost is an [dispatch.Host] that runs agents as children of the test, without shims: a
@@ -29,7 +29,7 @@ type localHost struct {
 
 func newLocalHost() *localHost { return &localHost{sessions: map[string]*process{}} }
 
-func (h *localHost) Start(_ context.Context, session string, _ uint64, launch spawn.Launch, _ time.Duration) (seam.Process, error) {
+func (h *localHost) Start(_ context.Context, session string, _ uint64, launch spawn.Launch, _ time.Duration) (sessionhost.Process, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sessions[session] != nil {
@@ -86,8 +86,8 @@ func instantReport(env []string) []byte {
 		of["RUN_ID"], of["STEP_ID"], cmp.Or(of["AGENT_ID"], "script"), now, now)
 }
 
-func (h *localHost) Adopt(context.Context, string, uint64) (seam.Process, seam.Found, error) {
-	return nil, seam.NeverStarted, nil
+func (h *localHost) Adopt(context.Context, string, uint64) (sessionhost.Process, sessionhost.Found, error) {
+	return nil, sessionhost.NeverStarted, nil
 }
 
 func (h *localHost) Output(ctx context.Context, session string, offset int64) (io.ReadCloser, error) {
@@ -115,7 +115,7 @@ func (h *localHost) outputBytes(session string) (int64, error) {
 
 func (h *localHost) Sweep(context.Context) ([]string, error) { return nil, nil }
 
-func (h *localHost) Orphans(context.Context, func(string) bool) ([]seam.Orphan, error) {
+func (h *localHost) Orphans(context.Context, func(string) bool) ([]sessionhost.Orphan, error) {
 	return nil, nil
 }
 
@@ -207,10 +207,10 @@ func (p *process) End(ctx context.Context, grace time.Duration) error {
 func (p *process) Ack(context.Context) error { return nil }
 func (p *process) Close() error              { return nil }
 
-func (p *process) Evidence(context.Context) (seam.Proof, error) {
+func (p *process) Evidence(context.Context) (sessionhost.Proof, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return seam.Proof{
+	return sessionhost.Proof{
 		PID: p.pid, StartedAt: p.started, LastByteAt: p.lastByte, Bytes: int64(len(p.output)),
 		Holds: []string{"a child of the test"},
 	}, nil

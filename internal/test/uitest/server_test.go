@@ -33,7 +33,7 @@ import (
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/ui"
 	dispatchctl "github.com/fairlead-dev/fairlead/work/dispatch"
-	"github.com/fairlead-dev/fairlead/work/seam"
+	"github.com/fairlead-dev/fairlead/work/outside"
 )
 
 // serverToken lets callers in over TCP.
@@ -104,7 +104,7 @@ func (s *Server) serve() {
 	ctx, cancel := context.WithCancel(context.Background())
 	j := memory.New()
 	drivers := map[string]driver.Driver{"exec": exec.Driver{}, "script": script.Driver{}, "claude": claude.Driver{}}
-	e, err := app.Open(ctx, seam.Options{
+	e, err := app.Open(ctx, outside.Options{
 		Name: "harbour-api", Config: conf, Journal: j, Host: host, Files: states, Documents: documents, Sessions: sessions,
 		Drivers: drivers, Lookup: os.LookupEnv, Log: log,
 		Notices: noticesOf(conf),
@@ -260,8 +260,10 @@ func (s *Server) Newest(entity string) uint64 {
 
 // noticesOf returns the targets of a configuration. The one named lost cannot be reached;
 // deliveries to the others succeed.
-func noticesOf(conf *config.Config) *seam.Notices {
-	n := &seam.Notices{Kinds: map[string]string{}, Send: func(_ context.Context, target string, _ []notice.Notice, _ int) *notice.Failure {
+func noticesOf(conf *config.Config) *outside.Notices {
+	n := &outside.Notices{Kinds: map[string]string{}, Send: func(
+		_ context.Context, target string, _ []notice.Notice, _ int,
+	) *notice.Failure {
 		if target == "lost" {
 			return &notice.Failure{Cause: "connection refused", WayOut: "see that the host can be reached from here", Again: true}
 		}

@@ -69,7 +69,7 @@ func (o *Outlet) serve(ctx context.Context) (served bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	defer conn.Close()
 	if err := conn.Send(wire.Message{Register: &o.Register}, o.Sockets...); err != nil {

@@ -79,8 +79,8 @@ const (
 	allowedAt, otherAt = "93.184.216.34", "93.184.216.35"
 )
 
-// machine is where the tests of this file run: a network namespace in which two hosts are addresses of loopback, so that no packet leaves it,
-// and in which only /etc/hosts knows them.
+// machine is where the tests of this file run: a network namespace in which two hosts are addresses of loopback, so that no packet leaves
+// it, and in which only /etc/hosts knows them.
 type machine struct {
 	certificate string // a file with the authority of the hosts
 }
@@ -139,7 +139,8 @@ func (m *machine) serve(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ok(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "machine"}, DNSNames: []string{allowed, other}, NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "machine"}, DNSNames: []string{allowed, other},
+		NotAfter: time.Now().Add(time.Hour), IsCA: true,
 		BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -185,7 +186,10 @@ type session struct {
 func (m *machine) start(t *testing.T, folder string, argv []string, env ...string) *session {
 	t.Helper()
 	rules := network.Rules{Hosts: []network.Host{{Name: allowed}}}
-	places := []sandbox.Place{{Path: filepath.Dir(self(t)), Access: sandbox.Read}, {Path: filepath.Dir(m.certificate), Access: sandbox.Read}}
+	places := []sandbox.Place{
+		{Path: filepath.Dir(self(t)), Access: sandbox.Read},
+		{Path: filepath.Dir(m.certificate), Access: sandbox.Read},
+	}
 	view := sandbox.Abilities().Apply(sandbox.View{Places: places, Network: sandbox.InsideOf(rules)})
 	h, err := shim.Start(t.Context(), filepath.Join(t.TempDir(), "session"), shim.Spec{
 		Session: "coder-1", Workspace: t.Name(), Fence: 1, Grace: 5 * time.Second,

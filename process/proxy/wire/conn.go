@@ -112,7 +112,9 @@ func (c *Conn) write(b []byte, files []*os.File) error {
 		if err != nil {
 			return err
 		}
-		b = b[n:]
+		if b = b[n:]; len(b) == 0 {
+			return nil // the other side may have read it, and closed
+		}
 	}
 	_, err := c.socket.Write(b)
 	return err

@@ -14,7 +14,7 @@
 // # The start
 //
 // A proxy holds a lock, FOLDER/lock, as long as it lives. [Connect] looks for its socket; where there is none, it tries the lock without
-// waiting. The caller that gets the lock starts `fairlead __proxy FOLDER` with the locked descriptor, and the others connect again. The process
+// waiting. The caller that gets the lock starts `fairlead __proxy FOLDER` with the locked descriptor; the others connect again. The process
 // that is started first starts the proxy in a session of its own and exits, so that the proxy is no child of a shim or a daemon.
 //
 // The one promise: two callers of Connect at the same moment reach the same proxy, and no frame is larger than its limit.

@@ -33,8 +33,11 @@ const (
 	KindSockets Kind = "sockets" // a unix stream socket: each byte is answered with one TCP socket made in the session
 )
 
-// ProxyPort is the port of the HTTP proxy inside a session.
-const ProxyPort = 61080
+// What is asked for at KindSockets.
+const (
+	AskIPv4 = '4'
+	AskIPv6 = '6'
+)
 
 // Message is one frame: exactly one field is set.
 type Message struct {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,10 +41,26 @@ const (
 // sessions around the caller; the caller's own session is not among them, because a shim has that in another variable.
 var inherited = []string{"FAIRLEAD_MARK", runtimedir.Var, "GOCOVERDIR", "GORACE"}
 
-// The process in between is done as soon as this package is initialized.
+// Serving is set by the package of the proxy. A program without it, such as a test that starts sessions, is started as a proxy all the
+// same, because a shim starts the program that it is itself.
+var Serving atomic.Bool
+
+// servingPatience is how long a process may take to initialize the package of the proxy, on a machine with much other work.
+const servingPatience = 5 * time.Second
+
+// The process in between is done as soon as this package is initialized. A program that has no proxy ends, so that it does not go on as
+// what it usually is.
 func init() { //nolint:gochecknoinits // main would load all other packages first
-	if len(os.Args) == 4 && os.Args[1] == Word && os.Args[2] == startWord {
+	switch {
+	case len(os.Args) == 4 && os.Args[1] == Word && os.Args[2] == startWord:
 		os.Exit(startProxy(os.Args[3]))
+	case len(os.Args) == 3 && os.Args[1] == Word:
+		time.AfterFunc(servingPatience, func() {
+			if !Serving.Load() {
+				fmt.Fprintln(os.Stderr, "this program has no proxy in it; its main has to import process/proxy")
+				os.Exit(1)
+			}
+		})
 	}
 }
 

@@ -161,18 +161,31 @@ func TestKeysAreNotShown(t *testing.T) {
 	}
 }
 
+// FuzzFrame reads frames from whatever comes.
 func FuzzFrame(f *testing.F) {
-	f.Add([]byte(`{"hello":{"version":1,"role":"session"}}`))
-	f.Add([]byte(`{"descriptors":1,"register":{"session":"a","rules":{"hosts":[{"name":"a.org"}]},"sockets":[{"kind":"dns"}]}}`))
-	f.Add([]byte(`{"event":{"session":"a","count":1,"first":"2026-01-01T00:00:00Z"}}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		e, err := decode(body)
-		if err != nil {
-			return
+	for _, body := range []string{
+		`{"hello":{"version":1,"role":"session"}}`,
+		`{"descriptors":1,"register":{"session":"a","rules":{"hosts":[{"name":"a.org"}]},"sockets":[{"kind":"dns"}]}}`,
+		`{"event":{"session":"a","count":1,"first":"2026-01-01T00:00:00Z"}}`,
+	} {
+		f.Add(append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		a, b := pair(t)
+		defer b.Close()
+		raw = raw[:min(len(raw), 64<<10)] // what the socket holds without a reader
+		if _, err := a.socket.Write(raw); err != nil {
+			t.Fatal(err)
 		}
-		listed := e.Descriptors == 0 || len(e.Register.Sockets) == e.Descriptors
-		if e.count() != 1 || e.Descriptors < 0 || e.Descriptors > SocketsMax || !listed {
-			t.Fatalf("%q is taken as %+v", body, e)
+		a.Close()
+		for read := 0; ; {
+			m, files, err := b.Receive()
+			if err != nil {
+				return
+			}
+			if read += 4; m.count() != 1 || len(files) > 0 || read > len(raw) {
+				t.Fatalf("%q is taken as %+v with %d files", raw, m, len(files))
+			}
 		}
 	})
 }

@@ -1,7 +1,8 @@
 // The selected agent: its status, its orders, and everything that is known of it.
 
 import * as api from '../shell/api.js';
-import { concerns, wallWords } from './words.js';
+import { concerns, contactWords, wallWords } from './words.js';
+import { OpenPort } from './openport.js';
 import { channelCell } from '../channels/state.js';
 import { clock, money, span, tokens } from '../shell/format.js';
 import { html, useEffect, useSignal } from '../shell/lib.js';
@@ -77,6 +78,8 @@ function Figures({ cell: c }) {
       <dd><${Age} ms=${a.evidence_age_ms} readAt=${c.readAt} oldMs=${OLD_MS} /></dd>
       <dd class="sub"><button type="button" class="link" onClick=${() => showTab('evidence')}>see the evidence</button></dd></div>
     ${wallWords(a).length > 0 && html`<div><dt>Wall</dt>${wallWords(a).map((w) => html`<dd class="sub" key=${w}>${plain(w, 400)}</dd>`)}</div>`}
+    ${contactWords(a).length > 0 && html`<div><dt>Network</dt>${contactWords(a).map((w) => html`<dd class="sub" key=${w}>${plain(w, 400)}</dd>`)}</div>`}
+    ${a.wall === 'namespaces' && a.session?.pid ? html`<div><dt>Port</dt><dd><${OpenPort} of=${a.session.id} /></dd></div>` : ''}
     <div class="figure-note"><dt>Last order</dt>
       <dd class="note-text">${plain(a.note || 'no note', 300)}</dd>
       <dd class="sub">by ${plain(a.set_by || 'no one yet', 20)}${a.timestamp ? html`, <time class="num">${clock(Date.parse(a.timestamp))}</time>` : ''}</dd></div>

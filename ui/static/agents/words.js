@@ -79,6 +79,16 @@ export function wallWords(a) {
   return [`wall of ${a.wall}${unheld.length > 0 ? `, not held: ${unheld.join(', ')}` : ''}`, ...(a.holes ?? []).map((hole) => `hole: ${hole}`)];
 }
 
+/** Hosts shown of one agent, the newest first. */
+const CONTACTS_MAX = 8;
+
+/** What an agent reached in the network, and what it was refused. @param {Agent} a @returns {string[]} */
+export function contactWords(a) {
+  const all = [...(a.contacts ?? [])].reverse();
+  const list = all.slice(0, CONTACTS_MAX).map((c) => `${c.host}: ${[c.reached > 0 && `reached ${c.reached}\u00d7`, c.refused > 0 && `refused ${c.refused}\u00d7`].filter(Boolean).join(', ')}`);
+  return all.length > CONTACTS_MAX ? [...list, `and ${all.length - CONTACTS_MAX} more`] : list;
+}
+
 /** How a session ended, and how that looks. @type {Record<string, {label: string, look: string, mark: string}>} */
 const OUTCOMES = {
   '': { label: 'running', look: 'live', mark: '\u25b6' },

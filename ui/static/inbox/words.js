@@ -18,7 +18,7 @@ const HOLDS_MAX = 4;
 /** What each tool does. @type {Record<string, string>} */
 const DOES = Object.assign(Object.create(null), {
   Bash: 'wants to run a command', Write: 'wants to write a file', Edit: 'wants to change a file', MultiEdit: 'wants to change a file', NotebookEdit: 'wants to change a notebook',
-  Read: 'wants to read a file', Glob: 'wants to look for files', Grep: 'wants to search in files', WebFetch: 'wants to fetch something from the network', WebSearch: 'wants to search the network',
+  Read: 'wants to read a file', Glob: 'wants to look for files', Grep: 'wants to search in files', WebFetch: 'wants to fetch something from the network', WebSearch: 'wants to search the network', Network: 'wants to reach a host of the network',
 });
 
 /** What kind of thing needs a person. @param {import('../shell/api.js').InboxItem} i @returns {{label: string, look: string, mark: string}} */

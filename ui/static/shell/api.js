@@ -53,6 +53,7 @@ const BASE = '/api/v1';
  * @property {string} [wall] namespaces, landlock or nothing; left out: not known
  * @property {string[]} [unheld] what its wall does not hold
  * @property {string[]} [holes] openings in its wall, a sentence each
+ * @property {{host: string, reached: number, refused: number, in: number, out: number, first: string, last: string}[]} [contacts] hosts of the network, the newest last
  * @property {number} [denied] what it was denied in the session that is open
  */
 
@@ -520,6 +521,8 @@ export const revokeAnswer = async (id) => (await ask(`/saved-answers/${name(id)}
 export const endAgentSession = (agent) => post(`/agents/${name(agent)}/end`, {});
 /** @param {string} agent @returns {Promise<{seq: number}>} */
 export const retryAgent = (agent) => post(`/agents/${name(agent)}/retry`, {});
+/** Makes a port of a running session reachable for this browser. @param {string} of an agent, a session or a task @param {number} port @returns {Promise<{url: string, address: string, session: string}>} */
+export const openPort = (of, port) => post(`/agents/${name(of)}/port`, { port });
 /** @returns {Promise<{targets: NoticeTarget[] | null}>} */
 export const noticeTargets = () => get('/notify');
 

@@ -1,10 +1,12 @@
-package seam
+package outside
 
 import (
 	"context"
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/notice"
@@ -23,7 +25,7 @@ type Options struct {
 	Name    string // the team's name for people: the folder that it works in
 	Config  *config.Config
 	Journal journal.Journal
-	Host    Host
+	Host    sessionhost.Host
 	Files   Files
 	Drivers map[string]driver.Driver
 	Lookup  func(string) (string, bool) // resolves references to environment variables
@@ -47,11 +49,11 @@ type Options struct {
 
 	// ProcessConflicts finds other processes that have a conversation open, before it is resumed;
 	// nil disables the search. sessions.ProcessConflicts is the production implementation.
-	ProcessConflicts func(ctx context.Context, conversation string, argv []string) ([]ProcessConflict, error)
+	ProcessConflicts func(ctx context.Context, conversation string, argv []string) ([]sessionhost.ProcessConflict, error)
 
 	// Look is the evidence about a session that no daemon follows; it changes nothing. nil where a daemon
 	// runs. The error says why the evidence is not known.
-	Look func(ctx context.Context, session string) (Proof, error)
+	Look func(ctx context.Context, session string) (sessionhost.Proof, error)
 
 	// At is the moment whose team is shown, with a journal that ends then; zero: the team is shown as it is now.
 	At time.Time
@@ -126,19 +128,15 @@ type Sessions interface {
 type Observer interface {
 	// Session returns the outcome of a session, and its process if it runs. It fails if the shim
 	// does not answer, with a *Fenced if a daemon with a higher epoch has controlled it.
-	Session(ctx context.Context, session string, epoch uint64) (found Found, pid int, err error)
+	Session(ctx context.Context, session string, epoch uint64) (found sessionhost.Found, pid int, err error)
 
 	// File returns the observations of an agent's agent_state.json that Files would deliver first:
 	// content recovered from replaced files (FromSwap), then the current file.
 	File(ctx context.Context, agent, folder string) ([]agentstate.Seen, error)
 
 	// Orphans is that of a Host.
-	Orphans(ctx context.Context, over func(session string) bool) ([]Orphan, error)
+	Orphans(ctx context.Context, over func(session string) bool) ([]sessionhost.Orphan, error)
 }
-
-// ServerName is the name under which agent programs see Fairlead's tools:
-// mcp__fairlead__turn_complete.
-const ServerName = "fairlead"
 
 // Notices is how people are notified.
 type Notices struct {

@@ -1,9 +1,11 @@
-package seam
+package outside
 
 import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/work/sessionhost"
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
@@ -35,7 +37,7 @@ type Cluster struct {
 	// whether no other host can lead now, and Deadline is when the sessions here end unless the leader's lease is renewed.
 	NoteLease   func(host.Lease) error
 	StartLeased func(ctx context.Context, session string, epoch uint64, launch spawn.Launch, grace time.Duration,
-		man *host.DeadMan) (Process, error)
+		man *host.DeadMan) (sessionhost.Process, error)
 	Confirmed func() bool // nil: always
 	Deadline  func() host.BootTime
 

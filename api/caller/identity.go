@@ -1,18 +1,16 @@
-package seam
+package caller
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/table"
 )
 
-// Caller is the process that gives an order, as far as it is known. The zero value is a program outside
+// Identity is the process that gives an order, as far as it is known. The zero value is a program outside
 // of all sessions: a person's, or a foreign agent's with the token. The error of each method is a
 // *table.Refusal by rule X10.
-type Caller struct {
+type Identity struct {
 	Session string // the session that the process runs in, AGENT-NUMBER or STEP@RUN-NUMBER; empty: none
 	Foreign string // otherwise: a session of another repository that it runs in; empty: none
 	Unknown bool   // the process ended before it could be identified
@@ -22,31 +20,31 @@ type Caller struct {
 }
 
 // Agent returns the agent whose session it is: coder-17 belongs to coder.
-func (c Caller) Agent() string {
+func (c Identity) Agent() string {
 	return c.Session[:max(0, strings.LastIndexByte(c.Session, '-'))]
 }
 
 // inStep reports whether it is a step's session. The name of such a session does not contain the agent.
-func (c Caller) inStep() bool { return strings.Contains(c.Session, "@") }
+func (c Identity) inStep() bool { return strings.Contains(c.Session, "@") }
 
 // MayOrder refuses orders that an agent may not give. about is the agent that the order is for; empty
 // means the whole team. Holding the team is allowed for every caller and is not asked about: it stops
 // work and releases nothing, and a person can lift it.
-func (c Caller) MayOrder(event, about string) error {
+func (c Identity) MayOrder(event, about string) error {
 	subject := cmp.Or(about, "the team")
 	return c.mayOrder(event, subject, about,
 		"an agent may not lift a hold, stop the daemon or give itself orders; ask the person who runs this team")
 }
 
 // MayOrderAgent refuses an order that no agent may give for itself or for another agent.
-func (c Caller) MayOrderAgent(event, agent string) error {
+func (c Identity) MayOrderAgent(event, agent string) error {
 	return c.mayOrder(event, agent, "",
 		"an agent may not lift a hold, stop the daemon or give itself orders; ask the person who runs this team")
 }
 
 // MayOrderRun refuses orders about runs to every agent: an agent may work in a step of the run and would
 // approve its own work. run is empty if a run is to be started.
-func (c Caller) MayOrderRun(event, run string) error {
+func (c Identity) MayOrderRun(event, run string) error {
 	subject := "the team"
 	if run != "" {
 		subject = "run " + run
@@ -56,51 +54,51 @@ func (c Caller) MayOrderRun(event, run string) error {
 
 // MayOrderChannel refuses people's orders about channels to every agent: the agent would speak as a
 // person, or give itself the turn. Agents have routes of their own.
-func (c Caller) MayOrderChannel(event, subject string) error {
+func (c Identity) MayOrderChannel(event, subject string) error {
 	return c.mayOrder(event, subject, "", "this route is for people; an agent speaks under its own name, and only while it has the turn")
 }
 
 // MayOrderCrew refuses people's orders about the crew to every agent: an agent may not summon or wake
 // others.
-func (c Caller) MayOrderCrew(event string) error {
+func (c Identity) MayOrderCrew(event string) error {
 	return c.mayOrder(event, "the team", "", "only people summon and wake a crew; the lead reports its members in its own session")
 }
 
 // MayOrderDispatch refuses people's orders about dispatches to every agent: an agent could lift its own
 // restrictions.
-func (c Caller) MayOrderDispatch(event, subject string) error {
+func (c Identity) MayOrderDispatch(event, subject string) error {
 	return c.mayOrder(event, subject, "", "only people start and end sessions and give them input; an agent speaks in its own session")
 }
 
 // MayAnswer refuses answers to every agent: it could allow its own calls, or another agent's.
-func (c Caller) MayAnswer(event, question string) error {
+func (c Identity) MayAnswer(event, question string) error {
 	return c.mayOrder(event, question, "",
 		"only people answer agents' questions and revoke answers; the agent that asked receives the answer")
 }
 
 // MayLogin refuses orders about logins to every agent: an agent would act as a person in a browser.
-func (c Caller) MayLogin(event string) error {
+func (c Identity) MayLogin(event string) error {
 	return c.mayOrder(event, "Mission Control", "", "only people sign in to Mission Control")
 }
 
 // MayConfigure refuses changes of fairlead.yaml to every agent: an agent would lift its own limits.
-func (c Caller) MayConfigure(event string) error {
+func (c Identity) MayConfigure(event string) error {
 	return c.mayOrder(event, "fairlead.yaml", "", "only people change the agents of a team; ask the person who runs this team")
 }
 
 // MayOpenShell refuses a shell in the view of an agent or of a task to every agent: it would act there as another one.
-func (c Caller) MayOpenShell(of string) error {
+func (c Identity) MayOpenShell(of string) error {
 	return c.mayOrder("open_shell", of, "", "only people open a shell in the view of an agent or of a task")
 }
 
 // MayOpenPort refuses to open a port of a session to every agent: it would reach what another one serves.
-func (c Caller) MayOpenPort(of string) error {
+func (c Identity) MayOpenPort(of string) error {
 	return c.mayOrder("open_port", of, "", "only people open a port of a session")
 }
 
 // MayOrderHost refuses orders about hosts to every agent: they decide where agents run. name is empty for a host
 // that is not known yet.
-func (c Caller) MayOrderHost(event, name string) error {
+func (c Identity) MayOrderHost(event, name string) error {
 	subject := "host " + name
 	if name == "" {
 		subject = "the team"
@@ -111,7 +109,7 @@ func (c Caller) MayOrderHost(event, name string) error {
 
 // MayActAs refuses to let an agent act in the name of another. A caller that is in no session and has the
 // token may be a foreign agent.
-func (c Caller) MayActAs(event, agent string) error {
+func (c Identity) MayActAs(event, agent string) error {
 	if c.Session != "" && !c.inStep() && c.Agent() == agent {
 		return nil
 	}
@@ -119,7 +117,7 @@ func (c Caller) MayActAs(event, agent string) error {
 }
 
 // MayChange refuses everything except reading to agents of other repositories.
-func (c Caller) MayChange(subject, event string) error {
+func (c Identity) MayChange(subject, event string) error {
 	if c.Foreign == "" {
 		return nil
 	}
@@ -130,7 +128,7 @@ func (c Caller) MayChange(subject, event string) error {
 }
 
 // Known refuses everything except reading and holding the team to a caller that could not be identified.
-func (c Caller) Known(subject, event string) error {
+func (c Identity) Known(subject, event string) error {
 	if !c.Unknown {
 		return nil
 	}
@@ -140,7 +138,7 @@ func (c Caller) Known(subject, event string) error {
 	}
 }
 
-func (c Caller) mayOrder(event, subject, about, reason string) error {
+func (c Identity) mayOrder(event, subject, about, reason string) error {
 	switch {
 	case c.Foreign != "":
 		return c.MayChange(subject, event)
@@ -150,11 +148,4 @@ func (c Caller) mayOrder(event, subject, about, reason string) error {
 		return nil
 	}
 	return &table.Refusal{Subject: subject, Event: event, State: "asked from within " + c.Session, Row: "X10", Reason: reason}
-}
-
-// HashOfToken is what the journal keeps of an agent's token. A token has 32 random bytes, so its hash
-// does not help to guess it.
-func HashOfToken(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
 }

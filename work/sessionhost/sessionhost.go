@@ -1,4 +1,4 @@
-package seam
+package sessionhost
 
 import (
 	"context"
