@@ -556,7 +556,9 @@ func makeNetworkAttempts() {
 	}
 	out := json.NewEncoder(os.Stdout)
 	for _, a := range networkAttempts() {
-		outcome := func(act func() error) string { return outcomeOf(func(target) error { return act() }, target{In: "/tmp"}) }
+		outcome := func(act func() error) string {
+			return outcomeOf(func(target) error { return act() }, target{In: "/tmp"})
+		}
 		_ = out.Encode([3]string{a.name, outcome(a.try), outcome(a.twin)})
 	}
 }

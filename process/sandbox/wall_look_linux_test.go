@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -127,7 +128,7 @@ var lookAttempts = []wallAttempt{
 	{name: "read into two rooms", call: "readv", row: RowRead, try: readingBy(func(_ target, fd int) ([]byte, error) {
 		first, second := make([]byte, 5), room()
 		n, err := unix.Readv(fd, [][]byte{first, second})
-		return append(first, second...)[:max(n, 0)], err
+		return slices.Concat(first, second)[:max(n, 0)], err
 	})},
 	{name: "read with flags", call: "preadv2", row: RowRead, try: readingBy(func(_ target, fd int) ([]byte, error) {
 		b := room()

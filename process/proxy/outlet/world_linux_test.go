@@ -425,8 +425,8 @@ func (w *world) answer(c *peeked, v visit) (again bool) {
 
 // carry is an open proxy: it connects to everything, and sends what came as it came, with the key where it is asked for one.
 func (w *world) carry(c *peeked, method, target string, head []string, keyed bool) {
-	host, port := "", "80"
-	var first string
+	var host, first string
+	port := "80"
 	switch {
 	case keyed:
 		host, port = provider, "443"
@@ -486,7 +486,8 @@ func (*world) pipe(c, out net.Conn) {
 // socks serves SOCKS 4a and 5 without a login.
 func (w *world) socks(c *peeked) {
 	version, _ := c.r.ReadByte()
-	host, port := "", uint16(0)
+	var host string
+	var port uint16
 	b := make([]byte, 8)
 	switch version {
 	case 5:
