@@ -84,7 +84,9 @@ var lookAttempts = []wallAttempt{
 		return reads(fdPath(fd))
 	})},
 	{name: "read beside a folder that is open by name alone", call: "open O_PATH", row: RowRead, try: func(t target) error {
-		return throughOpen(t.Base, unix.O_PATH|unix.O_DIRECTORY, func(dir int) error { return reads(fdPath(dir) + "/" + filepath.Base(t.File)) })
+		return throughOpen(t.Base, unix.O_PATH|unix.O_DIRECTORY, func(dir int) error {
+			return reads(fdPath(dir) + "/" + filepath.Base(t.File))
+		})
 	}},
 	{name: "read by an odd spelling", call: "open odd", row: RowRead, try: func(t target) error {
 		return reads("//." + filepath.Dir(t.File) + "//././../" + filepath.Base(filepath.Dir(t.File)) + "//" + filepath.Base(t.File))
@@ -109,9 +111,10 @@ var lookAttempts = []wallAttempt{
 		name: "read below the root of another process", call: "open below /proc", row: RowRead,
 		try: belowRoot(func(t target) string { return t.proc("root") }),
 	},
-	{name: "read below the root of a thread of another process", call: "open below /proc", row: RowRead, try: belowRoot(func(t target) string {
-		return t.proc(fmt.Sprintf("task/%d/root", t.Keeper.PID))
-	})},
+	{
+		name: "read below the root of a thread of another process", call: "open below /proc", row: RowRead,
+		try: belowRoot(func(t target) string { return t.proc(fmt.Sprintf("task/%d/root", t.Keeper.PID)) }),
+	},
 	{
 		name: "read in the folder of another process", call: "open below /proc", row: RowRead,
 		try: func(t target) error { return reads(t.proc("cwd/") + filepath.Base(t.File)) },

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -283,11 +284,13 @@ func socksRequest(version byte, name string) string {
 	return "\x04\x01\x00\x50\x00\x00\x00\x01u\x00" + name + "\x00" + get("/", evil)
 }
 
-// ways are the attempts. machinePort is of a service on this machine's loopback.
+// ways are the attempts.
 func ways() []way {
-	chunk := get("/", evil)
-	smuggled := "0\r\n\r\n" + chunk
-	all := []way{
+	return slices.Concat(waysByTarget(), waysByName(), waysInTunnels(), waysOfRequests(), waysWithoutProxy(), waysOfNames(), waysToKey())
+}
+
+func waysByTarget() []way {
+	return []way{
 		{
 			name: "CONNECT to a host that is not allowed", want: "sni " + evil,
 			try:      func() (string, error) { return tunneled(evil+":443", evil, get("/", evil), " end") },
@@ -322,7 +325,10 @@ func ways() []way {
 		connectWay("the open proxy of this machine", "127.0.0.1:61080", "at 127.0.0.1 61080"),
 		connectWay("an open proxy of an allowed host", allowed+":61080", "at "+allowedAt+" 61080"),
 	}
-	all = append(all,
+}
+
+func waysByName() []way {
+	return []way{
 		leadsTo("a private address at the second look-up", "rebind.example.com", private),
 		leadsTo("a private address beside a public one", "mixed.example.com", private),
 		leadsTo("this machine", "loopback.example.com", "127.0.0.1"),
@@ -347,23 +353,29 @@ func ways() []way {
 		leadsTo("reserved addresses", "reserved.example.com", "240.0.0.9"),
 		leadsTo("the local link", "linklocal.example.com", "169.254.7.7"),
 		leadsTo("addresses of protocols", "protocol.example.com", "192.0.0.9"),
+	}
+}
 
-		way{
+func waysInTunnels() []way {
+	chunk := get("/", evil)
+	smuggled := "0\r\n\r\n" + chunk
+	return []way{
+		{
 			name: "fronting: another name in the ClientHello", want: "sni " + evil,
 			try:      func() (string, error) { return tunneled(allowed+":443", evil, get("/", evil), " end") },
 			wantTwin: "sni " + allowed, twin: func() (string, error) { return tunneled(allowed+":443", allowed, get("/", allowed), " end") },
 		},
-		way{
+		{
 			name: "no name in the ClientHello", want: forEvil,
 			try:      func() (string, error) { return tunneled(allowed+":443", noName, get("/", evil), " end") },
 			wantTwin: "sni " + allowed, twin: func() (string, error) { return tunneled(allowed+":443", allowed, get("/", allowed), " end") },
 		},
-		way{
+		{
 			name: "no TLS at port 443", want: forEvil,
 			try:      func() (string, error) { return tunneled(allowed+":443", noTLS, get("/", evil), " end") },
 			wantTwin: "sni " + allowed, twin: func() (string, error) { return tunneled(allowed+":443", allowed, get("/", allowed), " end") },
 		},
-		way{
+		{
 			name: "one byte of TLS, and then another protocol", want: " 443 for ",
 			try: func() (string, error) {
 				return tunneled(allowed+":443", noTLS, "GET / HTTP/1.1\r\nHost: \x16\x03\x01\r\n\r\n", " end")
@@ -387,7 +399,11 @@ func ways() []way {
 		insideWay("a second request behind two lengths", "POST / HTTP/1.1\r\nHost: "+allowed+"\r\nContent-Length: "+strconv.Itoa(len(chunk))+
 			"\r\nContent-Length: 0\r\n\r\n"+chunk, forEvil),
 		insideWay("a second request as the body of GET", "GET / HTTP/1.0\r\nHost: "+allowed+"\r\nContent-Length: +0\r\n\r\n"+chunk, forEvil),
+	}
+}
 
+func waysOfRequests() []way {
+	return []way{
 		plainWay("a request for a host that is not allowed", get("http://"+evil+"/", evil), "at "+evilAt),
 		plainWay("a request with another Host", get("http://"+allowed+"/", evil), forEvil),
 		plainWay("a request with two Hosts", "GET http://"+allowed+"/ HTTP/1.1\r\nHost: "+allowed+"\r\nHost: "+evil+"\r\n\r\n", forEvil),
@@ -412,7 +428,11 @@ func ways() []way {
 		redirected("metadata", "http://"+metadata+"/", "at "+metadata),
 		redirected("this machine", "http://127.0.0.1.example.com:7777/", " 7777 "),
 		redirected("https of another host", "https://"+evil+"/", "sni "+evil),
+	}
+}
 
+func waysWithoutProxy() []way {
+	return []way{
 		helloWay("TLS to a host that is not allowed, without a proxy", evil+":443", evil, "sni "+evil),
 		helloWay("TLS to another host by an allowed name's address", allowed+":443", evil, "sni "+evil),
 		helloWay("TLS with an allowed name to another host's address", evilAt+":443", allowed, "at "+evilAt),
@@ -427,17 +447,17 @@ func ways() []way {
 		atName("a proxy at a name's address", "CONNECT "+evil+":80 HTTP/1.1\r\nHost: "+evil+":80\r\n\r\n"+get("/", evil), forEvil),
 		atName("a request for a proxy at a name's address", get("http://"+evil+"/", evil), forEvil),
 		atName("a second Host at a name's address", get("/", allowed)+get("/", evil), forEvil),
-		way{
+		{
 			name: "a host that is not allowed at its name's address", want: forEvil,
 			try:      func() (string, error) { return direct(evil+":80", noTLS, get("/", evil), " end") },
 			wantTwin: forAllowed, twin: func() (string, error) { return direct(allowed+":80", noTLS, get("/", allowed), " end") },
 		},
-		way{
+		{
 			name: "a Host at an address of no name", want: forEvil,
 			try:      func() (string, error) { return direct("127.70.1.2:80", noTLS, get("/", evil), " end") },
 			wantTwin: forAllowed, twin: func() (string, error) { return direct("127.70.1.2:80", noTLS, get("/", allowed), " end") },
 		},
-		way{
+		{
 			name: "QUIC", want: "datagram of the world",
 			try: func() (string, error) {
 				c, err := net.Dial("udp4", allowed+":443")
@@ -449,7 +469,11 @@ func ways() []way {
 			},
 			wantTwin: "sni " + allowed, twin: func() (string, error) { return direct(allowed+":443", allowed, get("/", allowed), " end") },
 		},
+	}
+}
 
+func waysOfNames() []way {
+	return []way{
 		nameWay("the address of a name", "udp", evil, recordA, addrBytes(evilAt)),
 		nameWay("the address of a name, over TCP", "tcp", evil, recordA, addrBytes(evilAt)),
 		nameWay("the address of an allowed name", "udp", allowed, recordA, addrBytes(allowedAt)),
@@ -466,7 +490,11 @@ func ways() []way {
 		nameWay("a whole zone", "tcp", "example.net", 252, dnsReached),
 		nameWay("all records of a name", "udp", evil, 255, dnsReached),
 		nameWay("a name in one part, looked up", "udp", "internal", recordA, addrBytes(private)),
+	}
+}
 
+func waysToKey() []way {
+	return []way{
 		keyWay("a path of the provider that is no call of a model", "GET /anthropic/v1/files HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "key true"),
 		keyWay("a path upward", "GET /anthropic/v1/models/../files HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "key true"),
 		keyWay("a path upward, escaped", "GET /anthropic/v1/models/%2e%2e/files HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "key true"),
@@ -479,20 +507,19 @@ func ways() []way {
 		keyWay("a second request to the provider", "GET /anthropic/v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"+
 			get("/v1/files", provider), "key true end\nHTTP"),
 
-		way{
+		{
 			name: "fronting: another Host inside TLS", want: " for " + fronted + " sni " + allowed, notHeld: true,
 			try:      func() (string, error) { return tunneled(allowed+":443", allowed, get("/", fronted), " end") },
 			wantTwin: "sni " + allowed, twin: func() (string, error) { return tunneled(allowed+":443", allowed, get("/", allowed), " end") },
 		},
-		way{
+		{
 			name: "data in a request to an allowed host", want: forAllowed, notHeld: true,
 			try: func() (string, error) {
 				return tunneled(allowed+":80", noTLS, get("/?the-secret-is-swordfish", allowed), " end")
 			},
 			wantTwin: forAllowed, twin: func() (string, error) { return tunneled(allowed+":80", noTLS, get("/", allowed), " end") },
 		},
-	)
-	return all
+	}
 }
 
 // makeWays prints what each attempt gave, and its twin.
