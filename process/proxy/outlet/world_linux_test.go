@@ -559,3 +559,18 @@ func exchange(c net.Conn, request, until string) (string, error) {
 }
 
 const actPatience = 10 * time.Second
+
+// reachable reports whether the rules of the session allow what a server has seen.
+func reachable(v visit) bool {
+	switch v.Addr {
+	case allowedAt, allowedSix:
+		secure := v.Port == 443 && v.SNI == allowed
+		plain := v.Port == 80 && v.SNI == "" && v.Host == allowed
+		return !v.Key && (plain || secure && (v.Host == allowed || v.Host == fronted))
+	case secondAt:
+		return strings.HasSuffix(v.Host, ".example.com") && !v.Key && v.Port == 80
+	case providerAt:
+		return v.Host == provider && v.SNI == provider && v.Port == 443
+	}
+	return false
+}
