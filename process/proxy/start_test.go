@@ -55,7 +55,7 @@ func callAs(folder string) int {
 }
 
 // place is a folder for a proxy's process, which ends with the test.
-func place(t *testing.T) string {
+func place(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "proxy") //nolint:usetesting // a socket's path is short
 	if err != nil {

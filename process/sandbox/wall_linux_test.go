@@ -58,9 +58,8 @@ type wallAttempt struct {
 
 // wallAttempts returns the whole table.
 func wallAttempts() []wallAttempt {
-	return slices.Concat(writeAttempts, oldAttempts, mountAttempts, readAttempts, processAttempts, shareAttempts, rootAttempts,
-		socketAttempts,
-		gitAttempts, checkoutAttempts, otherAttempts)
+	return slices.Concat(writeAttempts, oldAttempts, mountAttempts, readAttempts, lookAttempts, processAttempts, shareAttempts,
+		rootAttempts, socketAttempts, gitAttempts, checkoutAttempts, otherAttempts)
 }
 
 // wallJob says what the process on the other side has to do.

@@ -336,7 +336,7 @@ func (a wallAttempt) attacks(kind string) []Row {
 
 // TestWallTable checks the table: enough attempts, each name once, and at most eight for one call.
 func TestWallTable(t *testing.T) {
-	const least, most = 250, 8
+	const least, most, leastRead = 250, 8, 100
 	calls, names, rows := map[string]int{}, map[string]bool{}, map[Row]int{}
 	for _, a := range wallAttempts() {
 		if names[a.name] {
@@ -353,6 +353,9 @@ func TestWallTable(t *testing.T) {
 	}
 	if len(names) < least && len(oldAttempts) > 0 {
 		t.Errorf("%d attempts, and there have to be %d", len(names), least)
+	}
+	if n := rows[RowRead] + rows[RowNames]; n < leastRead {
+		t.Errorf("%d attempts read files or learn their names, and there have to be %d", n, leastRead)
 	}
 	for name := range cannot {
 		if !names[name] {

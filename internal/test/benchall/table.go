@@ -52,6 +52,12 @@ func table() []bench {
 			{"hook, allowed, in empty Go programs", "BenchmarkHook", "ms/allowed", "empty-programs/allowed", 5, false},
 			{"hook, denied and recorded", "BenchmarkHook", "ms/denied", "empty-programs/denied", 5, false},
 		}},
+		{"process/proxy", `^BenchmarkStream$`, "1x", false, []row{
+			{"stream through the proxy, throughput", "BenchmarkStream", "throughput/direct-tunnel", "", 0.9, true},
+			{"the same with a key", "BenchmarkStream", "throughput/direct-key", "", 0.9, true},
+			{"stream through the proxy, later first byte", "BenchmarkStream", "ms/first-byte-more-tunnel", "", 2, false},
+			{"the same with a key", "BenchmarkStream", "ms/first-byte-more-key", "", 2, false},
+		}},
 		{"cmd/fairlead", `^BenchmarkLists$`, "1x", true, []row{
 			{"`ps` with 200 agents and 1,000 tasks", "BenchmarkLists", "ms/ps", "", 60, false},
 			{"`tasks`", "BenchmarkLists", "ms/tasks", "", 60, false},

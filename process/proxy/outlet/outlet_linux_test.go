@@ -46,7 +46,18 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if act := os.Getenv(clientVar); act != "" {
+	switch act := os.Getenv(clientVar); act {
+	case "":
+	case "ways":
+		makeWays()
+		return
+	case "crowd":
+		makeCrowd()
+		return
+	case "one":
+		fmt.Println(outcome(func() (string, error) { return tunneled(allowed+":80", noTLS, get("/", allowed), " end") }, forAllowed))
+		return
+	default:
 		client(act)
 		return
 	}
@@ -74,8 +85,8 @@ type machine struct {
 	certificate string // a file with the authority of the hosts
 }
 
-// inMachine runs a test in a machine of its own. It returns nil in the process that only waits for it.
-func inMachine(t *testing.T) *machine {
+// alone runs a test in a machine of its own: namespaces of network and mounts. It returns false in the process that only waits for it.
+func alone(t testing.TB) bool {
 	t.Helper()
 	if !sandbox.Abilities().Network {
 		t.Skipf("there is no network of a view here: %v", sandbox.Abilities().Why)
@@ -86,14 +97,25 @@ func inMachine(t *testing.T) *machine {
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("ip gives that machine its addresses: ", err)
 	}
-	if os.Getenv(machineVar) == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), machineVar+"=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-		out, err := cmd.CombinedOutput()
-		if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if os.Getenv(machineVar) != "" {
+		return true
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), machineVar+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Errorf("%v\n%s", err, out)
+	} else {
+		t.Logf("%s", out)
+	}
+	return false
+}
+
+// inMachine makes such a machine with two hosts. It returns nil in the process that only waits.
+func inMachine(t *testing.T) *machine {
+	t.Helper()
+	if !alone(t) {
 		return nil
 	}
 	m := &machine{}
