@@ -15,7 +15,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
 )
 
 // The machine of the attempts: a network namespace of the test's own, in which every address is one of its loopback. No packet leaves it.

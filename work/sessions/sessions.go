@@ -36,7 +36,8 @@ type Controller struct {
 func New(l *loop.Loop, opts outside.Options) *Controller {
 	return &Controller{
 		loop: l, opts: opts, log: opts.Log, Slots: map[string]*Slot{},
-		orphans: map[string][]sessionhost.Orphan{}, procs: map[string]sessionhost.Process{}, silent: map[string]error{}, waits: map[string]string{},
+		orphans: map[string][]sessionhost.Orphan{}, procs: map[string]sessionhost.Process{}, silent: map[string]error{},
+		waits: map[string]string{},
 	}
 }
 
