@@ -75,9 +75,8 @@ func (p *fakeProxy) hosts(session string) (hosts []string) {
 }
 
 type fakeProxyConn struct {
-	proxy  *fakeProxy
-	gone   chan struct{}
-	closed sync.Once
+	proxy *fakeProxy
+	gone  chan struct{}
 }
 
 func (c *fakeProxyConn) Send(m wire.Message, _ ...*os.File) error {

@@ -157,7 +157,7 @@ func (c *Controller) serve(ctx context.Context, conn outside.ProxyConn) {
 		c.mu.Lock()
 		c.conn = nil
 		c.mu.Unlock()
-		conn.Close()
+		_ = conn.Close() // it is over in any case
 		c.opens.fail()
 		clear(c.served)
 	}()
