@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -208,6 +209,12 @@ func TestNetworkQuestions(t *testing.T) {
 		opened, err := b.engine.Network.OpenPort(t.Context(), "coder", 3000)
 		if err != nil || opened.URL != "http://127.0.0.1:40000/?fairlead=s" || opened.Session != "coder-1" {
 			t.Errorf("a port is opened as %+v, %v", opened, err)
+		}
+		for i := range 40 { // more than a person reads
+			says(event("coder-1", fmt.Sprintf("n%d.example.org", i), wire.VerdictAsk))
+		}
+		if open, err := b.engine.Questions.Questions(t.Context()); err != nil || len(open) != 16 {
+			t.Errorf("%d questions are open, %v", len(open), err)
 		}
 		if err := b.stop(); err != nil {
 			t.Fatal(err)

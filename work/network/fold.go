@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
@@ -16,10 +17,21 @@ type fold struct {
 	news  []team.Contact
 }
 
-const knownMax = 1000 // beyond that, hosts are new again, and journaled at once
+const (
+	knownMax  = 1000 // hosts of one session; a program that asks for more looks for a way out, and further ones are counted together
+	atOnceMax = 50   // hosts of one session that are journaled when they are new, and not within a minute
+	newsMax   = 100  // hosts in one change; team.ContactsWith drops the oldest beyond that
 
-// add adds an event. True: the host is new in the session, or is refused for the first time.
+	otherHosts = "other hosts"
+)
+
+// add adds an event. True: it is to be journaled now.
 func (f *fold) add(host string, e wire.Event) (now bool) {
+	what := string(e.Verdict) + " " + host
+	isNew := !f.known[what]
+	if isNew && len(f.known) >= knownMax {
+		host, isNew = otherHosts, false
+	}
 	c := team.Contact{Host: host, In: e.In, Out: e.Out, First: e.First, Last: e.Last}
 	reached := e.Verdict == wire.VerdictAllowed
 	if reached {
@@ -27,15 +39,14 @@ func (f *fold) add(host string, e wire.Event) (now bool) {
 	} else {
 		c.Refused = e.Count
 	}
-	what := string(e.Verdict) + " " + host
-	if now = !f.known[what]; now {
-		if f.known == nil || len(f.known) >= knownMax {
+	if isNew {
+		if f.known == nil {
 			f.known = map[string]bool{}
 		}
 		f.known[what] = true
 	}
 	f.news = team.ContactsWith(f.news, []team.Contact{c})
-	return now
+	return isNew && len(f.known) <= atOnceMax || len(f.news) >= newsMax
 }
 
 // journalFolds journals what was folded of one session, or of all.
@@ -69,11 +80,12 @@ func (c *Controller) forget(ctx context.Context) {
 	}) != nil {
 		return
 	}
-	for id, f := range c.folds {
-		if !open[id] && len(f.news) == 0 {
-			delete(c.folds, id)
-			delete(c.served, id)
-			delete(c.once, id)
-		}
+	over := func(id string) bool {
+		f := c.folds[id]
+		return !open[id] && (f == nil || len(f.news) == 0)
 	}
+	maps.DeleteFunc(c.served, func(id string, _ *served) bool { return over(id) })
+	maps.DeleteFunc(c.once, func(id string, _ []string) bool { return over(id) })
+	maps.DeleteFunc(c.tooMany, func(id string, _ bool) bool { return over(id) })
+	maps.DeleteFunc(c.folds, func(id string, _ *fold) bool { return over(id) })
 }

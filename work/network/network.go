@@ -41,6 +41,8 @@ type Controller struct {
 	served map[string]*served  // the sessions that the proxy serves
 	once   map[string][]string // hosts that each session may reach once more
 	folds  map[string]*fold    // by session
+
+	tooMany map[string]bool // sessions of which it was said that they ask for too many hosts
 }
 
 // served is a session that the proxy serves.
@@ -55,7 +57,7 @@ func New(l *loop.Loop, opts outside.Options) *Controller {
 	return &Controller{
 		loop: l, log: opts.Log, dial: opts.Proxy, work: make(chan struct{}, 1), opens: opens{waiting: map[int]chan wire.Message{}},
 		ending: make(chan struct{}), over: make(chan struct{}),
-		served: map[string]*served{}, once: map[string][]string{}, folds: map[string]*fold{},
+		served: map[string]*served{}, once: map[string][]string{}, folds: map[string]*fold{}, tooMany: map[string]bool{},
 	}
 }
 
@@ -82,6 +84,7 @@ func (c *Controller) wake() {
 }
 
 const (
+	hostAsksMax         = 16                                 // open questions about hosts of one agent: more than a person reads; the attempts are journaled
 	dialFirst, dialMost = 50 * time.Millisecond, time.Second // a proxy is there as soon as its first session is
 	foldEvery           = time.Minute                        // a host that is known is journaled this often at most
 )
@@ -234,7 +237,22 @@ func (c *Controller) happened(ctx context.Context, e wire.Event) {
 func (c *Controller) ask(ctx context.Context, agent, session, host string) {
 	var ask question.Ask
 	due := false
-	if c.loop.View(ctx, func(t *team.Team) { ask, due = t.Questions.ReachHost(agent, session, host) }) != nil || !due {
+	open := 0
+	if c.loop.View(ctx, func(t *team.Team) {
+		ask, due = t.Questions.ReachHost(agent, session, host)
+		for _, q := range t.Questions.Open(agent) {
+			if q.Host != "" {
+				open++
+			}
+		}
+	}) != nil || !due {
+		return
+	}
+	if open >= hostAsksMax {
+		if !c.tooMany[session] {
+			c.tooMany[session] = true
+			c.log.Warn("a session asks for many hosts; no more questions about them until some are answered", "agent", agent, "session", session)
+		}
 		return
 	}
 	// A session of no agent, which runs a task's own commands, asks no person: what it may reach is in the configuration.
