@@ -258,6 +258,48 @@ func (c *liveRig) walled() {
 	if a.Session == nil || a.Wall != string(sandbox.ByNamespaces) || len(a.Unheld) > 0 {
 		c.t.Errorf("its wall is %q, and does not hold %q\n%s", a.Wall, a.Unheld, c.state())
 	}
+	if !slices.Contains(c.program.Env, "OPENAI_API_KEY="+scriptmodel.Key) && !slices.Contains(c.program.Env, "ANTHROPIC_API_KEY="+scriptmodel.Key) {
+		return // its key is in a file of its settings, or it cannot be led to the proxy
+	}
+	for _, one := range c.program.Left() {
+		id, words, _ := strings.Cut(one, " ")
+		if strings.HasPrefix(words, program+" ") || strings.HasPrefix(words, "fairlead ") { // a shim, an adapter, process 1
+			continue
+		}
+		if where := keyIn(id, scriptmodel.Key); where != "" {
+			c.t.Errorf("process %s has the key in its %s", one, where)
+		}
+	}
+}
+
+// keyIn says where a process has a key: in its environment, its arguments or its memory; empty: nowhere.
+func keyIn(pid, key string) string {
+	for _, name := range []string{"environ", "cmdline"} {
+		if text, _ := os.ReadFile(filepath.Join("/proc", pid, name)); strings.Contains(string(text), key) {
+			return name
+		}
+	}
+	maps, _ := os.ReadFile(filepath.Join("/proc", pid, "maps"))
+	memory, err := os.Open(filepath.Join("/proc", pid, "mem"))
+	if err != nil {
+		return "" // it has ended
+	}
+	defer memory.Close()
+	chunk := make([]byte, 1<<20)
+	for line := range strings.SplitSeq(string(maps), "\n") {
+		var from, to int64
+		var rights string
+		if n, _ := fmt.Sscanf(line, "%x-%x %s", &from, &to, &rights); n < 3 || !strings.HasPrefix(rights, "rw") {
+			continue
+		}
+		for at := from; at < to; at += int64(len(chunk) - len(key)) { // parts overlap by the length of the key
+			n, _ := memory.ReadAt(chunk[:min(int64(len(chunk)), to-at)], at)
+			if bytes.Contains(chunk[:n], []byte(key)) {
+				return "memory"
+			}
+		}
+	}
+	return ""
 }
 
 // age makes conversations older, where the wall has put the program's folder.
@@ -273,8 +315,9 @@ func (c *liveRig) step(asks bool) {
 	coder, outside := filepath.Join(c.dir, "coder"), filepath.Join(c.program.Home, "outside.txt")
 	prompt := "do: write " + filepath.Join(coder, "a.txt") + " hello\n"
 	if asks {
-		prompt += "do: bash echo denied > " + filepath.Join(coder, "b.txt") + "\n"
-		prompt += "do: bash echo escaped > " + outside + "; echo allowed > " + filepath.Join(coder, "c.txt") + "\n"
+		governing := "; : >> " + filepath.Join(coder, "agent_state.json") + "\n" // inside the wall other commands are not asked about
+		prompt += "do: bash echo denied > " + filepath.Join(coder, "b.txt") + governing
+		prompt += "do: bash echo escaped > " + outside + "; echo allowed > " + filepath.Join(coder, "c.txt") + governing
 	}
 	prompt += c.program.Use("report_step", `{"status":"COMPLETED","metrics":{"files":"1"}}`) + "\ndo: say reported"
 	if err := os.MkdirAll(filepath.Join(c.dir, ".agents", "prompts"), 0o755); err != nil {
