@@ -56,11 +56,15 @@ var troubles = []trouble{
 	{name: "signing fails each commit", try: commits},
 	{name: "other owners", try: owners, tests: []string{"process/sandbox TestViewRights", "process/sandbox/places TestRefused"}},
 	{
-		name: "servers are not reached", tests: []string{"process/shim TestViewIdentity", "process/sandbox TestWallOrdinaryCommands"},
-		doc: "a server inside is reached from outside",
+		name:  "servers are not reached",
+		tests: []string{"process/sandbox TestNetworkSockets", "process/proxy TestOpen", "process/proxy TestNamedAndLocal"},
+		doc:   "`fairlead open AGENT:PORT`",
 	},
-	{name: "one switch opens the rest of the network", doc: "`network` is always in `unheld`"},
-	{name: "proxies are ignored", doc: "There are no proxies in it"},
+	{
+		name:  "one switch opens the rest of the network",
+		tests: []string{"process/sandbox TestNetworkSockets", "process/proxy/outlet TestAttemptsByProxy"},
+	},
+	{name: "proxies are ignored", tests: []string{"process/proxy/outlet TestClients", "process/proxy TestTransparentTLS"}},
 	{name: "certificates on macOS", tests: []string{"process/sandbox TestSeatbeltNetwork"}, doc: "never run"},
 	{
 		name: "a login that is refreshed signs others out", tests: []string{"process/sandbox/places TestRefreshedByEight"},
@@ -77,7 +81,10 @@ var troubles = []trouble{
 	{name: "zombies", tests: []string{"process/sandbox TestViewReaps", "process/shim TestViewReapsAll"}},
 	{name: "programs outlive the wall", tests: []string{"process/shim TestInView", "app TestInView"}},
 	{name: "build daemons are shared", tests: []string{"process/sandbox TestWall", "process/shim TestViewExit"}, doc: "org.gradle.daemon=false"},
-	{name: "agents take the memory of the machine", doc: "does not bound memory"},
+	{
+		name: "agents take the memory of the machine", tests: []string{"process/shim TestLimits", "work/sessions TestLargest"},
+		doc: "Memory, processes and disk are bounded by `limits`",
+	},
 	{name: "what is denied is reached by another tool", tests: []string{"process/sandbox TestCalls", "process/sandbox TestWall"}},
 }
 
