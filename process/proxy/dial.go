@@ -94,8 +94,10 @@ func (s *session) dial(ctx context.Context, name string, port int) (*leaving, er
 	}
 	l := &leaving{half: out, host: host, session: s, name: name, port: port}
 	st := &stream{
-		allowed: func(r network.Rules) bool { return r.Decide(name, port).Answer == network.Allowed },
-		close:   func() { out.Close() },
+		allowed: func(r network.Rules) bool {
+			return s.ownLoopback(name) || r.Decide(name, port).Answer == network.Allowed
+		},
+		close: func() { out.Close() },
 	}
 	untrack, ok := s.track(st)
 	if !ok {
@@ -112,6 +114,9 @@ func (s *session) dial(ctx context.Context, name string, port int) (*leaving, er
 
 // connect connects to an address of a host that the rules accept, or lets the upstream proxy do so.
 func (s *session) connect(ctx context.Context, host network.Host, name string, port int) (half, error) {
+	if s.ownLoopback(name) {
+		return s.inward(ctx, port)
+	}
 	literal, noName := netip.ParseAddr(name)
 	if s.upstream.serves(name, literal, port) {
 		return s.upstream.connect(ctx, s.server.outside, name, port)

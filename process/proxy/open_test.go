@@ -297,3 +297,31 @@ func TestShown(t *testing.T) {
 		}
 	}
 }
+
+// A program that asks the proxy for the session's own loopback gets what it would reach directly. Another address of this machine is refused,
+// and so is loopback where the session makes no sockets.
+func TestOwnLoopback(t *testing.T) {
+	port := inner(t, "127.0.0.1:0")
+	r := newRig(t, public("example.org"), withMaker(t))
+	for _, host := range []string{"127.0.0.1", "localhost"} {
+		where := fmt.Sprintf("%s:%d", host, port)
+		if answer, body := r.ask("GET http://" + where + "/page HTTP/1.1\r\nHost: " + where + "\r\nConnection: close\r\n\r\n"); answer.StatusCode != http.StatusOK ||
+			!strings.HasPrefix(body, "GET /page") {
+			t.Errorf("%s: %d %s", where, answer.StatusCode, body)
+		}
+		c, status, words := r.connect(where)
+		if status != http.StatusOK {
+			t.Fatalf("CONNECT %s: %d %s", where, status, words)
+		}
+		if answer := exchange(t, c, "GET /tunnel HTTP/1.0\r\n\r\n"); !strings.Contains(answer, "GET /tunnel") {
+			t.Errorf("CONNECT %s: %q", where, answer)
+		}
+	}
+	if _, status, _ := r.connect(fmt.Sprintf("127.0.0.2:%d", port)); status != http.StatusForbidden {
+		t.Errorf("another address of this machine: %d", status)
+	}
+	without := newRig(t, public("example.org"), nil)
+	if _, status, _ := without.connect(fmt.Sprintf("127.0.0.1:%d", port)); status != http.StatusForbidden {
+		t.Errorf("without sockets: %d", status)
+	}
+}

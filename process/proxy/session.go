@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/core/network"
@@ -260,8 +261,17 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.text }
 
+// ownLoopback reports whether a host is the session's own loopback. Some programs ask the proxy for each address, whatever NO_PROXY says,
+// also for the proxy's own, where the provider's paths are. They get what they would reach directly.
+func (s *session) ownLoopback(host string) bool {
+	return s.inside != nil && (host == "127.0.0.1" || host == "::1" || strings.EqualFold(host, "localhost"))
+}
+
 // decide asks the rules.
 func (s *session) decide(host string, port int) (network.Host, error) {
+	if s.ownLoopback(host) {
+		return network.Host{Name: host, Port: port}, nil
+	}
 	v := s.currentRules().Decide(host, port)
 	switch v.Answer {
 	case network.Allowed:
@@ -296,6 +306,9 @@ func (s *session) report(host string, port int, err error) (status int, text str
 
 // reached makes an event of a connection, and one of its bytes when it has ended.
 func (s *session) reached(host string, port int, count int, in, out int64) {
+	if s.ownLoopback(host) {
+		return // it is no host of the network
+	}
 	s.server.events.add(wire.Event{
 		Session: s.name, Agent: s.agent, Host: shown(host), Port: port, Verdict: wire.VerdictAllowed, Count: count, In: in, Out: out,
 	})
