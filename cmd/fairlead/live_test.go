@@ -68,6 +68,9 @@ func newLiveRig(t *testing.T, ready func(testing.TB, *scriptmodel.Server) livete
 	}
 	// and sandbox: auto, without the key
 	coder := map[string]any{"driver": p.Driver, "command": p.Command, "workspace": "coder", "env": env, "turn_timeout": "10m"}
+	if p.Name == "codex" || p.Name == "opencode" { // their settings, which Fairlead does not read, have the model's address
+		coder["network"] = []string{"model", "packages", strings.TrimSuffix(strings.TrimPrefix(model.URL, "http://"), "/v1")}
+	}
 	c.putJSON("fairlead.yaml", map[string]any{
 		"version":    1,
 		"agents":     map[string]any{"coder": coder},

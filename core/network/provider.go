@@ -206,13 +206,9 @@ const wordsLooked = 3
 // ProviderOf is the provider that an agent is configured for: by its driver, its program, and the names of the variables in its env. An
 // agent that uses a cloud's own service has none: a person names its host.
 func ProviderOf(driver string, command, env []string) (Provider, bool) {
-	words := append([]string{driver}, command[:min(wordsLooked, len(command))]...)
-	var of program
-	for _, p := range programs {
-		if slices.ContainsFunc(words, p.isCalled) {
-			of = p
-			break
-		}
+	of := programOf(command[:min(wordsLooked, len(command))])
+	if of.names == nil { // a command can be another program with the same protocol
+		of = programOf([]string{driver})
 	}
 	has := func(variable string) bool { return slices.Contains(env, variable) }
 	if slices.ContainsFunc(of.elsewhere, has) {
@@ -225,6 +221,15 @@ func ProviderOf(driver string, command, env []string) (Provider, bool) {
 		}
 	}
 	return p, known
+}
+
+// programOf is the program that one of the words names; the zero value: none does.
+func programOf(words []string) program {
+	i := slices.IndexFunc(programs[:], func(p program) bool { return slices.ContainsFunc(words, p.isCalled) })
+	if i < 0 {
+		return program{}
+	}
+	return programs[i]
 }
 
 // isCalled reports whether a word of a command names the program, as opencode-ai@1.18 and /usr/bin/codex.js do.

@@ -69,6 +69,7 @@ func TestProviderOf(t *testing.T) {
 		{"acp", "gemini --acp", "GEMINI_API_KEY", "google GEMINI_API_KEY GOOGLE_GEMINI_BASE_URL"},
 		{"acp", "gemini --acp", "GEMINI_API_KEY GOOGLE_GENAI_USE_VERTEXAI", ""},
 		{"acp", "qwen --acp", "", "qwen"},
+		{"claude", "qwen", "OPENAI_API_KEY", "openai OPENAI_API_KEY OPENAI_BASE_URL"},
 		{"acp", "qwen --acp", "OPENAI_API_KEY", "openai OPENAI_API_KEY OPENAI_BASE_URL"},
 		{"acp", "qwen --acp", "DASHSCOPE_API_KEY", "qwen DASHSCOPE_API_KEY"},
 		{"acp", "opencode acp", "", "opencode"},
