@@ -19,7 +19,8 @@ const (
 
 // events are folded by session, host, port and verdict until a daemon gets them.
 type events struct {
-	tell func(wire.Message) bool
+	listens func() bool // whether a daemon is there
+	tell    func(wire.Message) bool
 
 	mu     sync.Mutex
 	folded map[eventKey]wire.Event
@@ -33,8 +34,8 @@ type eventKey struct {
 	verdict       wire.Verdict
 }
 
-func newEvents(tell func(wire.Message) bool) *events {
-	return &events{tell: tell, folded: map[eventKey]wire.Event{}, count: map[string]int{}}
+func newEvents(listens func() bool, tell func(wire.Message) bool) *events {
+	return &events{listens: listens, tell: tell, folded: map[eventKey]wire.Event{}, count: map[string]int{}}
 }
 
 func (e *events) add(one wire.Event) {
@@ -97,6 +98,11 @@ func (e *events) wake() {
 // send sends what waits. It keeps it if no daemon listens.
 func (e *events) send() {
 	e.mu.Lock()
+	if !e.listens() {
+		e.timer = nil // wake sends again
+		e.mu.Unlock()
+		return
+	}
 	all := slices.SortedFunc(maps.Values(e.folded), func(a, b wire.Event) int { return a.First.Compare(b.First) })
 	e.folded, e.count = map[eventKey]wire.Event{}, map[string]int{}
 	e.mu.Unlock()

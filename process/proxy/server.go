@@ -41,7 +41,7 @@ func newServer(o outside, log *boundedLog) *server {
 		outside: o, log: log, room: make(chan struct{}, connectionsOf(filesLimit())),
 		sessions: map[string]*session{}, watchers: map[*wire.Conn]bool{},
 	}
-	s.events = newEvents(s.tell)
+	s.events = newEvents(s.watched, s.tell)
 	return s
 }
 
@@ -265,6 +265,13 @@ func (s *server) session(name string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions[name]
+}
+
+// watched reports whether a daemon listens.
+func (s *server) watched() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.watchers) > 0
 }
 
 // tell sends a message to all watchers, and reports whether one got it. A watcher that does not read is let go.
