@@ -305,8 +305,8 @@ func TestOwnLoopback(t *testing.T) {
 	r := newRig(t, public("example.org"), withMaker(t))
 	for _, host := range []string{"127.0.0.1", "localhost"} {
 		where := fmt.Sprintf("%s:%d", host, port)
-		if answer, body := r.ask("GET http://" + where + "/page HTTP/1.1\r\nHost: " + where + "\r\nConnection: close\r\n\r\n"); answer.StatusCode != http.StatusOK ||
-			!strings.HasPrefix(body, "GET /page") {
+		answer, body := r.ask("GET http://" + where + "/page HTTP/1.1\r\nHost: " + where + "\r\nConnection: close\r\n\r\n")
+		if answer.StatusCode != http.StatusOK || !strings.HasPrefix(body, "GET /page") {
 			t.Errorf("%s: %d %s", where, answer.StatusCode, body)
 		}
 		c, status, words := r.connect(where)
