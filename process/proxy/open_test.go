@@ -298,8 +298,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// A program that asks the proxy for the session's own loopback gets what it would reach directly. Another address of this machine is refused,
-// and so is loopback where the session makes no sockets.
+// A program that asks the proxy for the session's own loopback gets what it would reach directly. Another address of this machine is
+// refused, and so is loopback where the session makes no sockets.
 func TestOwnLoopback(t *testing.T) {
 	port := inner(t, "127.0.0.1:0")
 	r := newRig(t, public("example.org"), withMaker(t))
