@@ -11,13 +11,13 @@ import (
 // Word is a setting in one word. The zero value is a list.
 type Word string
 
-// The words that stand alone.
+// The words that are the whole setting.
 const (
 	None Word = "none" // no host
 	All  Word = "all"  // each public name, at the ports of the web
 )
 
-// The words that stand in a list.
+// The words that are items of a list.
 const (
 	wordModel    = "model"
 	wordPackages = "packages"

@@ -1,10 +1,5 @@
 package network
 
-import (
-	"fmt"
-	"strings"
-)
-
 // Row is the answer about one kind of name and port, where the rules say one thing about it.
 type Row struct {
 	ID     string
@@ -35,11 +30,6 @@ const (
 	covered             // a host of the tables or a pattern has it
 	named               // a person named it
 	saids
-)
-
-var (
-	wantedWords = [wanteds]string{"public, 443 or 80", "public, other port", "local name", "address", "odd name"}
-	saidWords   = [saids]string{"none", "nothing", "all", "covered", "named"}
 )
 
 // table has a row for each pair. It is an array, because each program would fill a map at its start.
@@ -79,17 +69,4 @@ var table = [wanteds][saids]Row{
 		covered: {ID: "A24", Answer: Refused, Reason: OddName, Why: "resolvers read it in different ways, so what was judged is not what is reached"},
 		named:   {ID: "A25", Answer: Refused, Reason: OddName, Why: "ParseHost takes no such name, so no person meant it"},
 	},
-}
-
-// Matrix is the table for people.
-func Matrix() string {
-	var b strings.Builder
-	for w, rows := range table {
-		fmt.Fprintf(&b, "%s\n", wantedWords[w])
-		for s, row := range rows {
-			line := fmt.Sprintf("  %-8s %-4s %-8s %-11s %s", saidWords[s], row.ID, row.Answer, row.Reason, row.Why)
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
-		}
-	}
-	return b.String()
 }

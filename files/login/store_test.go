@@ -97,7 +97,7 @@ func TestSync(t *testing.T) {
 		"signed out":                 {person: "none", sessions: creds(1, ""), want: "none " + creds(1, "")},
 		"signed out, settled":        {person: "none", sessions: creds(1, ""), settled: true, want: "none"},
 		"signed out in a session":    {person: creds(1, ""), sessions: "none", settled: true, want: creds(1, "")},
-		"nobody has one":             {person: "none", sessions: "none", settled: true, want: "none"},
+		"there is none":              {person: "none", sessions: "none", settled: true, want: "none"},
 		"too large":                  {person: creds(1, ""), sessions: creds(2, "") + strings.Repeat(" ", bytesMax), settled: true, said: "larger", want: creds(1, "")},
 		"too large and not settled.": {person: creds(1, ""), sessions: creds(2, "") + strings.Repeat(" ", bytesMax), want: creds(1, "") + " " + creds(2, "")},
 	} {

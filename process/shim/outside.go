@@ -45,9 +45,14 @@ func Outside(c syscall.Conn) error {
 		_, session, _ := strings.Cut(is.Session, ".") // the mark begins with the workspace
 		return &RunsInside{pid, session, held}
 	case is.Unseen:
-		return fmt.Errorf("process %d ended before it could be identified, so it may have been an agent; connect again", pid)
+		return notIdentified(pid)
 	}
 	return nil
+}
+
+// notIdentified refuses a process that has ended before it was looked at. Agents are refused, and it may have been one.
+func notIdentified(pid int) error {
+	return fmt.Errorf("process %d has ended before Fairlead could see whether it belongs to an agent; connect again", pid)
 }
 
 // marksAround are the marks of a process and its ancestors without the one that a shim has of its own session. Every process of an agent

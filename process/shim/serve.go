@@ -109,7 +109,7 @@ func (k *keeper) greet(c *os.File, peer peerProcess) {
 		case from.Foreign != "":
 			err = &NotTheDaemon{fmt.Sprintf("process %d runs in session %s of another repository: only the daemon gives a shim orders, and no agent may act as the daemon", pid, from.Foreign)}
 		case from.Unseen:
-			err = fmt.Errorf("process %d ended before it could be identified, so it may have been an agent; connect again", pid)
+			err = notIdentified(pid)
 		}
 	}
 	if err == nil {
