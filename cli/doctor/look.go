@@ -41,7 +41,7 @@ const (
 
 // lookAtDisk checks that there is room for the journal and agents' output.
 func lookAtDisk(dir string) []Finding {
-	free, err := file.DiskFree(dir)
+	free, _, err := file.DiskFree(dir)
 	if err != nil {
 		return []Finding{{About: "disk", What: "how much is free is not known: " + err.Error(), Do: "look with df"}}
 	}

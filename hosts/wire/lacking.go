@@ -12,7 +12,7 @@ import (
 // Lacking looks for programs and variables on this machine, as the start of a session does, and at the disk of the
 // repository. was is what it returned last.
 func Lacking(uses, was []host.Lack, environ []string, root string) (lacks []host.Lack) {
-	if free, err := file.DiskFree(root); err == nil && full(free, slices.Contains(was, host.Lack{What: host.Disk})) {
+	if free, _, err := file.DiskFree(root); err == nil && full(free, slices.Contains(was, host.Lack{What: host.Disk})) {
 		lacks = append(lacks, host.Lack{What: host.Disk})
 	}
 	for _, use := range uses {

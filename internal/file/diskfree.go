@@ -6,11 +6,12 @@ import "golang.org/x/sys/unix"
 // disk.
 const DiskFreeMin = 1 << 30
 
-// DiskFree is how many bytes this user can still write on the disk of a folder.
-func DiskFree(dir string) (uint64, error) {
+// DiskFree is how many bytes this user can still write on the disk of a folder, of how many it has in all.
+func DiskFree(dir string) (free, all uint64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return st.Bavail * uint64(st.Bsize), nil //nolint:gosec,unconvert // a block has a positive size; its type differs between systems
+	block := uint64(st.Bsize) //nolint:gosec,unconvert // a block has a positive size; its type differs between systems
+	return st.Bavail * block, st.Blocks * block, nil
 }

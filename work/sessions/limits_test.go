@@ -1,11 +1,13 @@
 package sessions
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
@@ -93,5 +95,23 @@ func TestRoom(t *testing.T) {
 	}
 	if why := Room(t.TempDir())(); why != "" {
 		t.Error(why)
+	}
+}
+
+// TestAwaitedDisk: a small disk has room for sessions until little of it is left, and the words name what is missing.
+func TestAwaitedDisk(t *testing.T) {
+	for _, test := range []struct{ free, all, needs uint64 }{
+		{free: 300e6, all: 500e9},
+		{free: 200e6, all: 500e9, needs: 256e6},
+		{free: 60e6, all: 96e6},
+		{free: 0, all: 96e6, needs: 6e6},
+	} {
+		want := ""
+		if test.needs > 0 {
+			want = fmt.Sprintf("waits for disk: %s are free where /repo is, and a session needs %s", file.Size(int64(test.free)), file.Size(int64(test.needs)))
+		}
+		if got := awaitedDisk("/repo", test.free, test.all); got != want {
+			t.Errorf("%+v: %q, want %q", test, got, want)
+		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 const (
 	startMemory = 512e6           // what an agent's program takes until its first answer
-	memoryShare = 16              // of a small machine, one part is enough
 	startDisk   = 256e6           // for its output, and for the journal
+	startShare  = 16              // of a small memory or a small disk, one part in so many is enough
 	roomEvery   = 2 * time.Second // a program has its memory by then, so the next session sees what is left
 )
 
@@ -21,15 +21,24 @@ const (
 func Room(dir string) func() string {
 	return func() string {
 		free, all, known := freeMemory()
-		if least := min(startMemory, all/memoryShare); known && free < least {
+		if least := min(startMemory, all/startShare); known && free < least {
 			return fmt.Sprintf("waits for memory: %s are free, and a session needs %s", file.Size(free), file.Size(least))
 		}
-		if free, err := file.DiskFree(dir); err == nil && free < startDisk {
-			return fmt.Sprintf("waits for disk: %s are free where %s is, and a session needs %s", file.Size(int64(free)), dir,
-				file.Size(startDisk))
+		if free, all, err := file.DiskFree(dir); err == nil {
+			return awaitedDisk(dir, free, all)
 		}
 		return ""
 	}
+}
+
+// awaitedDisk is what a start waits for where a disk of so many bytes has so many free; empty: it has enough.
+func awaitedDisk(dir string, free, all uint64) string {
+	least := min(startDisk, all/startShare)
+	if free >= least {
+		return ""
+	}
+	return fmt.Sprintf("waits for disk: %s are free where %s is, and a session needs %s", file.Size(int64(free)), dir, //nolint:gosec // a disk's size
+		file.Size(int64(least))) //nolint:gosec // less than that
 }
 
 // AwaitRoom waits until this machine has room for a session. Of those that wait, one starts each time. The error is ErrNotAsked if the
