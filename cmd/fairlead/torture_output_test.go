@@ -81,6 +81,10 @@ func (l *load) compare(id string, spool []byte, shimKilled bool) string {
 	}
 	said = append(said, whole(saidLines(l.t, spool))...)
 	kept := whole(string(ledger))
+	said, words := partition(said, id+" ")
+	if slices.ContainsFunc(words, func(line string) bool { return strings.Contains(line, "cannot create ledger-") }) {
+		return among(kept, said) // it counted on a disk that could not be written
+	}
 	n := min(len(said), len(kept))
 	switch {
 	case !slices.Equal(said[:n], kept[:n]):
@@ -89,6 +93,32 @@ func (l *load) compare(id string, spool []byte, shimKilled bool) string {
 		return fmt.Sprintf("%d lines were said and %d are there", len(kept), len(said))
 	case len(said) < len(kept) && !shimKilled:
 		return fmt.Sprintf("%d lines were said and only %d are there", len(kept), len(said))
+	}
+	return ""
+}
+
+// partition gives the lines that an agent counted, and those that its shell said of itself: of a child that was killed, of a
+// file that it could not write.
+func partition(lines []string, counted string) (said, words []string) {
+	for _, line := range lines {
+		if strings.HasPrefix(line, counted) {
+			said = append(said, line)
+		} else {
+			words = append(words, line)
+		}
+	}
+	return said, words
+}
+
+// among wants each line of a ledger in what was said, in its order.
+func among(kept, said []string) string {
+	rest := said
+	for _, line := range kept {
+		i := slices.Index(rest, line)
+		if i < 0 {
+			return fmt.Sprintf("the agent said %q, and what was kept is %q", kept, said)
+		}
+		rest = rest[i+1:]
 	}
 	return ""
 }
@@ -106,6 +136,10 @@ func (l *load) everBegan(id string) bool {
 	record, err := os.ReadFile(filepath.Join(l.rig.dir, ".fairlead", "sessions", id, "agent.json"))
 	if err == nil && strings.Contains(string(record), `"step":"started"`) {
 		return true
+	}
+	log, err := os.ReadFile(filepath.Join(l.rig.dir, ".fairlead", "sessions", id, "shim.log"))
+	if err == nil && strings.Contains(string(log), "write the shim's record") {
+		return false
 	}
 	starts, err := os.ReadFile(filepath.Join(l.rig.dir, agentIn(id), "starts"))
 	return err == nil && slices.Contains(strings.Fields(string(starts)), id)
