@@ -91,6 +91,8 @@ type Task struct {
 	Setup  []string `json:"setup,omitempty"`
 	Checks []string `json:"checks,omitempty"`
 
+	ChecksIn string `json:"checks_in,omitempty"` // ChecksInTask, or ChecksInCheckout, which is the default
+
 	Governing []string `json:"governing,omitempty"` // patterns of more governing files
 
 	Homes []string `json:"homes,omitempty"` // folders below Repo in which agents of the team have their state files
@@ -316,9 +318,14 @@ func copyPatterns(t Task) string {
 	var lines strings.Builder
 	for _, name := range t.Copy {
 		name = filepath.ToSlash(filepath.Join(t.Prefix, name))
-		lines.WriteString("/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name) + "\n")
+		lines.WriteString("/" + literal(name) + "\n")
 	}
 	return lines.String()
+}
+
+// literal is a name as a pattern of ignored files that matches nothing else.
+func literal(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name)
 }
 
 // Picture is what the folder holds at one moment.

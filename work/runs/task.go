@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,8 +111,8 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	defer release()
 	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
 	t.Remote, t.Poll, t.Ask, t.Issue = conf.Tasks.Remote, int(conf.Tasks.PR.Poll/time.Second), conf.Tasks.PR.Ask, asked.Issue
-	t.Governing = governingOf(conf, workspace)
-	t.Copy, t.Setup, t.Checks, t.Timeout = slices.Clone(conf.Tasks.Copy), conf.Tasks.Setup, conf.Tasks.Checks, conf.Tasks.Timeout
+	t.Copy = slices.Clone(conf.Tasks.Copy)
+	t = inForce(t, conf)
 	if err := t.Include(ctx); err != nil {
 		return no(err)
 	}
@@ -119,7 +120,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(t.Title())).Replace(conf.Tasks.Branch)
 	t.Wall = task.Wall{
 		Mode: agent.Sandbox.Mode, Read: agent.Sandbox.Read, Write: agent.Sandbox.Write, Hide: agent.Sandbox.Hide,
-		Sockets: agent.Sandbox.Sockets, Network: conf.Tasks.Network.Rules("", ""),
+		Sockets: agent.Sandbox.Sockets, Network: t.Wall.Network,
 	}
 	for i := range conf.Agents {
 		if home, err := filepath.Rel(t.Repo, conf.Agents[i].Workspace); err == nil && filepath.IsLocal(home) {
@@ -185,6 +186,26 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 		ID: workflow.RunID(id), Plan: req.plan, Options: req.options, By: by.ID,
 		RepoDir: req.repo, ReportsDir: filepath.Join(t.Run, "reports"), ManualInputsDir: filepath.Join(t.Run, "manual_inputs"),
 	})
+}
+
+// inForce is a task with the commands of the configuration in force: what judges the work is never older than what a person has set.
+func inForce(t task.Task, conf *config.Config) task.Task {
+	t.Setup, t.Checks, t.Timeout, t.ChecksIn = conf.Tasks.Setup, conf.Tasks.Checks, conf.Tasks.Timeout, conf.Tasks.ChecksIn
+	t.Governing, t.Wall.Network = governingOf(conf, filepath.Join(t.Repo, filepath.FromSlash(t.Prefix))), conf.Tasks.Network.Rules("", "")
+	return t
+}
+
+// judgedBy brings the task's file to the configuration in force, before one of its own steps reads it.
+func (f StepFacts) judgedBy(conf *config.Config) error {
+	t, err := f.task()
+	if err != nil {
+		return err
+	}
+	now := inForce(t, conf)
+	if reflect.DeepEqual(now, t) {
+		return nil
+	}
+	return now.Save()
 }
 
 // taskFlow is the text of the workflow for tasks, of a file or the built-in one.
