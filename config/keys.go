@@ -339,9 +339,6 @@ type Tasks struct {
 	From []Intake `yaml:"from" maxItems:"20"`
 	// How many tasks from labelled issues there are at once.
 	Most int `yaml:"most" default:"3" minimum:"1" maximum:"100"`
-	// A workflow that replaces the built-in one. `fairlead docs workflow task` prints that. `{agent}` and `{prompt}` in it are
-	// filled in.
-	Flow string `yaml:"workflow" format:"file"`
 }
 
 // PullRequests holds the settings of `land: pr`.

@@ -46,7 +46,6 @@ const (
 const (
 	FileName     = "task.json"
 	PromptName   = "task.md"
-	WorkflowName = "workflow.yaml"
 	CommentsName = "comments.json" // what a person has not sent yet
 
 	AttachmentsName = "attachments" // the folder of files that were given with it
