@@ -303,6 +303,9 @@ type Tasks struct {
 	// Commands that must succeed before you are asked and before the task lands, such as `go test ./...`. If one fails, its output
 	// goes back to the agent.
 	Checks []string `yaml:"checks" maxItems:"100"`
+	// Where the checks run. `checkout`: in a checkout of their own, which no agent writes, with exactly the commit that you will be
+	// asked about. `task`: in the folder where the agent works; the review says so.
+	ChecksIn string `yaml:"checks_in" default:"checkout" enum:"checkout,task"`
 	// Which hosts `setup` and `checks` reach, in the form of an agent's `network`, without `model`. They never get a key. Default:
 	// `[packages]`.
 	NetworkWords []string        `yaml:"network" minItems:"1" maxItems:"202" maxLength:"300" format:"network" alone:"true"`
@@ -336,9 +339,6 @@ type Tasks struct {
 	From []Intake `yaml:"from" maxItems:"20"`
 	// How many tasks from labelled issues there are at once.
 	Most int `yaml:"most" default:"3" minimum:"1" maximum:"100"`
-	// A workflow that replaces the built-in one. `fairlead docs workflow task` prints that. `{agent}` and `{prompt}` in it are
-	// filled in.
-	Flow string `yaml:"workflow" format:"file"`
 }
 
 // PullRequests holds the settings of `land: pr`.

@@ -66,7 +66,6 @@ func (c *Config) Includes() (all []string) {
 	for i := range c.Agents {
 		all = append(all, c.Agents[i].Script)
 	}
-	all = append(all, c.Tasks.Flow)
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(p string) bool { return p == "" })
 }

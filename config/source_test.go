@@ -11,7 +11,7 @@ import (
 func TestKeptFilesNeedNotExist(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		FileName:        "version: 1\nagents:\n  a: {driver: script, script: a.script.yaml, workspace: a}\nworkflows: [b.yaml]\ntasks: {workflow: sub/c.yaml}\n",
+		FileName:        "version: 1\nagents:\n  a: {driver: script, script: a.script.yaml, workspace: a}\nworkflows: [b.yaml, sub/c.yaml]\n",
 		"a.script.yaml": "steps: []\n", "b.yaml": "b", "sub/c.yaml": "c",
 	} {
 		path := filepath.Join(dir, name)

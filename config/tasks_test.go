@@ -48,7 +48,6 @@ func TestTasks(t *testing.T) {
 		{"tasks: {copy: [/etc/passwd]}", Tasks{}, "is not below the folder of this file"},
 		{"tasks: {branch: same}", Tasks{}, "has no {id}"},
 		{"tasks: {land: somewhere}", Tasks{}, "land"},
-		{"tasks: {workflow: none.yaml}", Tasks{}, "there is no file"},
 		{"tasks: {check: [x]}", Tasks{}, "did you mean checks?"},
 	} {
 		cfg, err := Parse("fairlead.yaml", t.TempDir(), []byte("version: 1\n"+tt.yaml+"\n"),

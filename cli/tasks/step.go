@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -123,12 +124,14 @@ func show(ctx context.Context, a *cli.App, t task.Task, metrics map[string]strin
 	if err != nil {
 		return nil, nil, err
 	}
-	if shown.Governs.Hash != "" {
-		shown.Stat = append([]string{GovernsLine(shown.Governs.Files)}, shown.Stat...)
-	}
+	var first []string
 	if review.Rounds > 0 {
-		shown.Stat = append(review.Lines(), shown.Stat...)
+		first = review.Lines()
 	}
+	if shown.Governs.Hash != "" {
+		first = append(first, GovernsLine(shown.Governs.Files))
+	}
+	shown.Stat = slices.Concat(first, shown.Checks, shown.Tests, shown.Stat)
 	for _, line := range shown.Stat {
 		if _, err := fmt.Fprintln(a.Out, cli.Plain(line)); err != nil {
 			return nil, nil, err

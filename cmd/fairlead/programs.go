@@ -162,20 +162,18 @@ func (nopCloser) Close() error { return nil }
 
 func docsCommand(a *app) *cobra.Command {
 	pages := map[string]func() error{
-		"machines":      a.docsMachines,
-		"config":        func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },
-		"workflow":      func() error { _, err := a.Out.Write(runstate.WorkflowSchema()); return err },
-		"workflow task": func() error { _, err := fmt.Fprint(a.Out, runstate.TaskWorkflow()); return err },
-		"api":           func() error { _, err := a.Out.Write(server.OpenAPI()); return err },
-		"cli":           func() error { _, err := fmt.Fprint(a.Out, cliPage()); return err },
+		"machines": a.docsMachines,
+		"config":   func() error { _, err := a.Out.Write(config.SchemaJSON()); return err },
+		"workflow": func() error { _, err := a.Out.Write(runstate.WorkflowSchema()); return err },
+		"api":      func() error { _, err := a.Out.Write(server.OpenAPI()); return err },
+		"cli":      func() error { _, err := fmt.Fprint(a.Out, cliPage()); return err },
 	}
 	return &cobra.Command{
-		Use:   "docs machines|config|workflow [task]|api|cli",
+		Use:   "docs machines|config|workflow|api|cli",
 		Short: "Print reference pages, generated from the code",
 		Long: `machines: the tables of all state machines, with a diagram of each.
 config: the JSON Schema of fairlead.yaml, for editors.
 workflow: the JSON Schema of workflows, for editors.
-workflow task: the built-in workflow of tasks, as YAML.
 api: the OpenAPI description of the HTTP interface.
 cli: every command with its flags.`,
 		Example:   "  fairlead docs config > fairlead.schema.json",

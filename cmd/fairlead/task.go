@@ -25,9 +25,7 @@ not touch each other or your files. Then the commands of tasks.checks run; if on
 the agent. Then the task waits for you: ` + "`fairlead diff`" + ` shows the changes, ` + "`fairlead request`" + ` sends it back into
 the same conversation, ` + "`fairlead merge`" + ` lands it on the base branch, ` + "`fairlead drop`" + ` ends it.
 
-A task is a run of a workflow: ` + "`fairlead docs workflow task`" + ` prints it, ` + "`fairlead run show TASK`" + ` shows its steps, and
-tasks.workflow in fairlead.yaml names another one. Without --agent the agent is the one whose description fits the
-text. It needs a daemon (` + "`fairlead up`" + `). As TEXT, - reads standard input, here and in comment and request.
+` + "`fairlead run show TASK`" + ` shows its steps. Without --agent the agent is the one whose description fits the text. It needs a daemon (` + "`fairlead up`" + `). As TEXT, - reads standard input, here and in comment and request.
 
 With --issue the text, the comments and the link of an issue on GitHub or GitLab are read by the program gh or glab;
 TEXT, if there is one, comes first.

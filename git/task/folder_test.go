@@ -15,14 +15,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// Setup runs once for a folder, and again when its commands or a lock file change.
+// Setup runs once for a folder, and again when its commands or a lock file change. The checks have a folder of their own.
 func TestSetupIsCached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.task.Setup = []string{"echo ran >> ignored"}
 	w.task.Checks = []string{"true"}
-	runs := func() int {
-		text, err := os.ReadFile(filepath.Join(w.task.Tree, "ignored"))
+	runs := func(dir string) int {
+		text, err := os.ReadFile(filepath.Join(dir, "ignored"))
 		w.must(err)
 		return strings.Count(string(text), "ran")
 	}
@@ -31,13 +31,14 @@ func TestSetupIsCached(t *testing.T) {
 	w.must(w.task.Prepare(t.Context(), &out))
 	w.put(w.task.Tree, "a.txt", "changed\n")
 	w.must(w.task.Check(t.Context(), &out))
-	if n := runs(); n != 1 {
-		t.Errorf("setup ran %d times: %s", n, &out)
+	w.must(w.task.Check(t.Context(), &out))
+	if n, m := runs(w.task.Tree), runs(w.task.checksDir()); n != 1 || m != 1 {
+		t.Errorf("setup ran %d times, for checks %d times: %s", n, m, &out)
 	}
 	w.put(w.task.Tree, "web/package-lock.json", "{}\n")
 	w.must(w.task.Check(t.Context(), &out))
 	w.must(w.task.Check(t.Context(), &out))
-	if n := runs(); n != 2 {
+	if n := runs(w.task.checksDir()); n != 2 {
 		t.Errorf("setup ran %d times after a lock file was added: %s", n, &out)
 	}
 	w.task.Setup = append(w.task.Setup, "false")
@@ -45,46 +46,140 @@ func TestSetupIsCached(t *testing.T) {
 	if err := w.task.Check(t.Context(), &out); !errors.As(err, &failed) || err.Error() != "setup `false`: exit status 1" {
 		t.Errorf("%v", err)
 	}
-	if err := w.task.Prepare(t.Context(), &out); err == nil || runs() != 4 {
-		t.Errorf("a setup that failed counts as done: %v, ran %d times", err, runs())
+	if err := w.task.Prepare(t.Context(), &out); err == nil || runs(w.task.Tree) != 2 {
+		t.Errorf("a setup that failed counts as done: %v, ran %d times", err, runs(w.task.Tree))
 	}
 }
 
-// The checks of merged files have a folder that tasks share, so that setup runs once. What a check leaves there is
-// removed, unless git ignores it.
-func TestSetupOfMergedFiles(t *testing.T) {
+// The checks run on exactly what is shown, in a checkout that no agent writes: what the agent or an earlier check has left beside the
+// commit's files is not there, what setup has made and the files of copy are, and git answers for the commit.
+func TestChecksHaveTheirOwnCheckout(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.put(w.repo, ".env", "ONE\n")
-	tasks := []Task{w.task, w.give("T2", ""), w.give("T3", "")}
-	var out bytes.Buffer
-	for i := range tasks {
-		one := &tasks[i]
-		one.Copy = []string{".env"}
-		one.Setup = []string{"echo setup >> ignored"}
-		one.Checks = []string{"test ! -e left && touch left && cp .env ignored.env && test $(grep -c setup ignored) = 1"}
-		w.put(one.Tree, one.ID+".txt", "x\n")
-		w.ask(one)
-		_, err := one.Land(t.Context(), &out)
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", one.ID, err, &out)
-		}
-		w.put(w.repo, ".env", "TWO\n")
+	w.task.Copy, w.task.Setup = []string{".env"}, []string{"mkdir made && echo setup > made/all"}
+	w.task.Checks = []string{
+		"test ! -e ignored && test ! -e left && touch ignored left && rm b.txt && echo evil > .git/config",
+		"test $(cat made/all) = setup && touch made/more",
+		"test $(cat .env) = $(cat want)",
 	}
-	dir := landingDir(w.task)
-	if _, err := os.Stat(filepath.Join(dir, "T3.txt")); err != nil {
+	w.put(w.task.Tree, "ignored", "by the agent\n") // .gitignore names it
+	w.put(w.task.Tree, "b.txt", "by the agent, not committed\n")
+	var out bytes.Buffer
+	for _, env := range []string{"ONE\n", "TWO\n"} {
+		w.put(w.repo, ".env", env)
+		w.put(w.task.Tree, "want", env)
+		if err := w.task.Check(t.Context(), &out); err != nil {
+			t.Fatalf("%s: %v\n%s", env, err, &out)
+		}
+	}
+	w.task.Checks = []string{"test \"$(git status --porcelain)\" = '?? made/' && git show HEAD:b.txt && test $(git rev-parse HEAD~1) = $(git rev-parse origin/main)"}
+	if err := w.task.Check(t.Context(), &out); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	w.must(os.WriteFile(w.task.checksIndex(), []byte("nonsense"), 0o600)) // of a git that was killed
+	w.task.Checks = []string{"test -e b.txt && test ! -e left && test -e made/all"}
+	if err := w.task.Check(t.Context(), &out); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	if _, err := w.task.Remove(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if got, err := os.ReadFile(filepath.Join(dir, ".env")); err != nil || string(got) != "TWO\n" {
-		t.Errorf("a file of copy is old: %q, %v", got, err)
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(w.task.Tree), ".*checks*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("of the checkout for checks there is left: %q, %v", left, err)
 	}
-	w.must(os.WriteFile(dir+".index", []byte("nonsense"), 0o600)) // of a git that was killed
-	last := w.give("T4", "")
-	w.put(last.Tree, "T4.txt", "x\n")
-	last.Checks = []string{"test -e T4.txt && test ! -e ignored"}
-	w.ask(&last)
-	if _, err := last.Land(t.Context(), &out); err != nil {
-		t.Errorf("%v\n%s", err, &out)
+}
+
+// What passed under other commands has not passed: a landing checks it again.
+func TestPassedUnderTheCommandsInForce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(w.task.Tree, "b.txt", "new\n")
+	w.task.Checks = []string{"true"}
+	w.must(w.task.Check(t.Context(), &bytes.Buffer{}))
+	w.ask(&w.task)
+	w.task.Checks = []string{"false"}
+	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*CheckFailed)) {
+		t.Errorf("it landed under checks that it has not passed: %v", err)
+	}
+}
+
+// If a task changes files that decide what runs, the checks run again with the base's version of them, which decides. What passes with
+// its own alone is for a person, who is told.
+func TestTheBasesFilesJudge(t *testing.T) {
+	t.Parallel()
+	const good, bad = "good\n", "bad\n"
+	for name, tt := range map[string]struct {
+		judge, file string // of the task
+		fails       bool
+		told        string
+	}{
+		"its own judge lets it pass":  {"true\n", bad, false, "passed with the task's own files that decide what runs only; with those of main they FAILED: `sh build.sh`"},
+		"its own judge fails it":      {"false\n", good, false, "FAILED with the task's own files that decide what runs (`sh build.sh`), and passed with those of main"},
+		"both let it pass":            {"true\n", good, false, "passed with the files of main that decide what runs, too"},
+		"both fail it":                {"false\n", bad, true, ""},
+		"the judge is as on the base": {"grep -q good b.txt\n", good, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newRepo(t)
+			w.put(w.repo, "build.sh", "grep -q good b.txt\n")
+			w.git(w.repo, "add", ".")
+			w.git(w.repo, "commit", "--quiet", "-m", "a judge")
+			w.task = w.give("T1", "")
+			w.put(w.task.Tree, "build.sh", tt.judge)
+			w.put(w.task.Tree, "b.txt", tt.file)
+			w.put(w.task.Tree, "lib/Makefile", "new\n") // the base has none
+			w.task.Checks = []string{"sh build.sh"}
+			var out bytes.Buffer
+			err := w.task.Check(t.Context(), &out)
+			if tt.fails != errors.As(err, new(*CheckFailed)) || !tt.fails && err != nil {
+				t.Fatalf("%v\n%s", err, &out)
+			}
+			if tt.fails || tt.told == "" {
+				return
+			}
+			shown, err := w.task.Show(t.Context(), t.TempDir())
+			if err != nil || len(shown.Checks) != 1 || shown.Checks[0] != "the checks "+tt.told {
+				t.Errorf("%v, %q, want %q", err, shown.Checks, tt.told)
+			}
+		})
+	}
+}
+
+// With checks_in: task the checks run where the agent works, and the review says so.
+func TestChecksInTheTasksFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.task.ChecksIn, w.task.Checks = ChecksInTask, []string{"test -e ignored"}
+	w.put(w.task.Tree, "ignored", "by the agent\n")
+	w.must(w.task.Check(t.Context(), &bytes.Buffer{}))
+	shown, err := w.task.Show(t.Context(), t.TempDir())
+	if err != nil || len(shown.Checks) != 1 || !strings.Contains(shown.Checks[0], "where its agent works") {
+		t.Errorf("%v, %q", err, shown.Checks)
+	}
+}
+
+// The review names tests that are changed or deleted, and no new ones.
+func TestTestsAreTold(t *testing.T) {
+	t.Parallel()
+	w := newRepo(t)
+	for _, name := range []string{"a_test.go", "web/b.spec.ts", "tests/data/c.txt", "contest.txt"} {
+		w.put(w.repo, name, "one\n")
+	}
+	w.git(w.repo, "add", ".")
+	w.git(w.repo, "commit", "--quiet", "-m", "tests")
+	w.task = w.give("T1", "")
+	w.put(w.task.Tree, "a_test.go", "two\n")
+	w.put(w.task.Tree, "contest.txt", "two\n")
+	w.put(w.task.Tree, "new_test.go", "new\n")
+	w.must(os.Remove(filepath.Join(w.task.Tree, "web/b.spec.ts")))
+	w.must(os.Remove(filepath.Join(w.task.Tree, "tests/data/c.txt")))
+	shown, err := w.task.Show(t.Context(), t.TempDir())
+	want := []string{"it deletes tests: tests/data/c.txt, web/b.spec.ts", "it changes tests: a_test.go"}
+	if err != nil || !slices.Equal(shown.Tests, want) {
+		t.Errorf("%v, %q, want %q", err, shown.Tests, want)
 	}
 }
 

@@ -50,14 +50,3 @@ func TestCommandsOfAnotherHost(t *testing.T) {
 		})
 	}
 }
-
-// What checks of another host's files leave in the folder for merged files is not found by the checks of other tasks.
-func TestLandingFolderOfAnotherHost(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	here := landingDir(w.task)
-	w.task.From = "b"
-	if there := landingDir(w.task); there == here || filepath.Dir(there) != filepath.Dir(here) {
-		t.Errorf("%s and %s", here, there)
-	}
-}

@@ -23,7 +23,7 @@ func (t Task) Remove(ctx context.Context) (ref string, err error) {
 		}
 	}
 	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
-		return t.Ref(), nil
+		return t.Ref(), t.removeChecks()
 	}
 	if err := keep(ctx, t); err != nil {
 		return "", fmt.Errorf("the folder %s stays, because its content could not be kept: %w", t.Tree, err)
@@ -31,13 +31,13 @@ func (t Task) Remove(ctx context.Context) (ref string, err error) {
 	if err := os.Rename(t.Tree, gone); err != nil { // half a folder would look as if its agent had deleted files
 		return "", err
 	}
-	return t.Ref(), removal.Tree(gone)
+	return t.Ref(), errors.Join(removal.Tree(gone), t.removeChecks())
 }
 
 // RemoveLanded removes the folder of a task that has landed, unless it has content that was not shown: then it stays.
 func (t Task) RemoveLanded(ctx context.Context) (stays bool, err error) {
 	if _, err := os.Lstat(t.Tree); errors.Is(err, fs.ErrNotExist) {
-		return false, nil // a person has removed it
+		return false, t.removeChecks() // a person has removed the folder
 	}
 	p, err := t.asAsked(ctx)
 	if err != nil || p.Tree != t.Asked.Tree {

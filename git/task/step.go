@@ -48,7 +48,8 @@ func (t Task) Prepare(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return runSetup(ctx, t, out, t.Tree, setupFile(t), p.Tree)
+	_, err = runSetup(ctx, t, out, t.Tree, setupFile(t), p.Tree)
+	return err
 }
 
 // renew moves the branch of an untouched folder to the newest commit of the base branch: the task may have waited
@@ -85,46 +86,6 @@ func (e *CheckFailed) Error() string {
 	return fmt.Sprintf("check `%s`: %v", e.Command, e.Err)
 }
 
-// Check runs the checks in the folder, and Setup before them if lock files have changed. It notes the content that has
-// passed them, so that landing need not repeat them.
-func (t Task) Check(ctx context.Context, out io.Writer) error {
-	if names, _, err := t.conflicts(ctx); err != nil {
-		return err
-	} else if err := t.waits(names, "fairlead run resume"); err != nil {
-		return err
-	} else if len(names) > 0 {
-		return &CheckFailed{
-			"",
-			fmt.Errorf("the folder is in the middle of a merge, and these files have conflicts: %s. Resolve them, `git add` them, and commit", someOf(names)),
-		}
-	}
-	if len(t.Checks) == 0 {
-		_, err := fmt.Fprintln(out, "no checks are configured (tasks.checks in fairlead.yaml)")
-		return err
-	}
-	before, err := t.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	if err := runSetup(ctx, t, out, t.Tree, setupFile(t), before.Tree); errors.As(err, new(*SetupFailed)) {
-		return &CheckFailed{"", err} // the agent changed what is installed
-	} else if err != nil {
-		return err
-	}
-	if err := t.checkIn(ctx, out, t.Tree); err != nil {
-		return err
-	}
-	after, err := t.Snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	if before.Tree != after.Tree { // by a formatter, or by a person
-		_, err := fmt.Fprintln(out, "files were changed while the checks ran; they run again before it lands")
-		return err
-	}
-	return os.WriteFile(t.checkedFile(), []byte(after.Tree), 0o600)
-}
-
 // halfMerged lists the files whose conflicts the clone's index has as unresolved.
 func halfMerged(ctx context.Context, t Task) ([]string, error) {
 	format, err := t.ask(ctx, nil, "rev-parse", "--show-object-format")
@@ -143,24 +104,6 @@ func someOf(names []string) string {
 		names = append(names[:namesTold:namesTold], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(names, ", ")
-}
-
-func (t Task) checkedFile() string { return filepath.Join(t.Run, "checked") }
-
-// passed reports whether content has passed the checks.
-func (t Task) passed(tree string) bool {
-	text, err := os.ReadFile(t.checkedFile())
-	return len(t.Checks) == 0 || err == nil && string(text) == tree
-}
-
-func (t Task) checkIn(ctx context.Context, out io.Writer, tree string) error {
-	for i, line := range t.Checks {
-		done, err := t.checkOne(ctx, out, tree, line)
-		if err := errors.Join(noteCheck(t, i, done), err); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // withoutKeys is an environment without the keys of model providers: setup and checks have no model.
@@ -247,6 +190,8 @@ const leftMax = 10 * time.Second
 type Shown struct {
 	Asked
 	Governs Governs
+	Checks  []string // lines about the checks that a person has to know
+	Tests   []string // lines about tests that are changed or deleted
 	Stat    []string // a line for each changed file, and their sum
 	Diff    string   // the file with the whole difference; empty if there is none
 	Files   int      // number of changed files
@@ -272,6 +217,12 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	}
 	s.Tree, s.Commit = p.Tree, p.Commit
 	if s.Governs, err = (Review{t}).governs(ctx, s.From, s.Commit); err != nil {
+		return s, err
+	}
+	if s.Checks, err = t.checksTold(); err != nil {
+		return s, err
+	}
+	if s.Tests, err = t.testsTold(ctx, s.From, s.Commit); err != nil {
 		return s, err
 	}
 	if s.Stat, err = stat(ctx, t, s.From, p.Commit, linesTold); err != nil {
@@ -379,7 +330,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			return done, err
 		}
 		if !t.passed(tree) {
-			err := checkMerged(ctx, t, out, tree)
+			err := t.checkMerged(ctx, out, tip, tree)
 			if failed, is := errors.AsType[*CheckFailed](err); is {
 				err = t.sendBackFailed(ctx, tip, failed)
 			}

@@ -46,7 +46,6 @@ const (
 const (
 	FileName     = "task.json"
 	PromptName   = "task.md"
-	WorkflowName = "workflow.yaml"
 	CommentsName = "comments.json" // what a person has not sent yet
 
 	AttachmentsName = "attachments" // the folder of files that were given with it
@@ -90,6 +89,8 @@ type Task struct {
 	Copy   []string `json:"copy,omitempty"`
 	Setup  []string `json:"setup,omitempty"`
 	Checks []string `json:"checks,omitempty"`
+
+	ChecksIn string `json:"checks_in,omitempty"` // ChecksInTask, or ChecksInCheckout, which is the default
 
 	Governing []string `json:"governing,omitempty"` // patterns of more governing files
 
@@ -316,9 +317,14 @@ func copyPatterns(t Task) string {
 	var lines strings.Builder
 	for _, name := range t.Copy {
 		name = filepath.ToSlash(filepath.Join(t.Prefix, name))
-		lines.WriteString("/" + strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name) + "\n")
+		lines.WriteString("/" + literal(name) + "\n")
 	}
 	return lines.String()
+}
+
+// literal is a name as a pattern of ignored files that matches nothing else.
+func literal(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name)
 }
 
 // Picture is what the folder holds at one moment.

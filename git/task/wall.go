@@ -149,8 +149,14 @@ func (t Task) viewed(ctx context.Context, argv, env []string, tree string, can s
 		Read: t.Wall.Read, Write: t.Wall.Write, Hide: t.Wall.Hide, Sockets: t.Wall.Sockets, Others: t.Wall.Others,
 		Ability: can, Canaries: sandbox.Canaries{PID: os.Getpid()},
 	}
-	if tree == t.Tree {
-		s.Clone = tree
+	s.Clone = tree
+	if tree != t.Tree {
+		s.Agent += ".checks" // a cache that the agent writes could answer in place of a check
+		for _, path := range t.Wall.Hide {
+			if name, err := filepath.Rel(t.Tree, path); err == nil && filepath.IsLocal(name) {
+				s.Hide = append(slices.Clone(s.Hide), filepath.Join(tree, name))
+			}
+		}
 	}
 	s.Name, _ = t.ask(ctx, nil, "config", "--get", "user.name") // there is none, or it is not read: then a command that commits says so
 	s.Mail, _ = t.ask(ctx, nil, "config", "--get", "user.email")

@@ -123,7 +123,7 @@ func TestMergedFilesInTheView(t *testing.T) {
 	if done, err := w.land(&w.task); err != nil || done.Commit == "" {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if _, err := os.Stat(filepath.Join(landingDir(w.task), "made")); err != nil {
+	if _, err := os.Stat(filepath.Join(w.task.checksDir(), "made")); err != nil {
 		t.Error(err)
 	}
 }

@@ -33,6 +33,7 @@ type TaskCheck struct {
 	TookMS  int64      `json:"took_ms,omitempty"`
 	EndedAt *time.Time `json:"ended_at,omitempty"`
 	Output  string     `json:"output,omitempty" doc:"Its last lines"`
+	Base    bool       `json:"base,omitempty" doc:"It ran with the base's version of the files that decide what runs"`
 }
 
 // TaskChanges is what a task has changed, and what a person needs to judge it.

@@ -312,6 +312,10 @@ func (c *Controller) ResumeRun(ctx context.Context, by change.Actor, id string, 
 // under combines a recorded run with the current flags. It reads the workflow again if its file
 // still exists.
 func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
+	if was.how.Task != nil { // it has no file
+		was.options = optionsOf(flags, was.options)
+		return was, nil
+	}
 	flags.Repo, flags.RunID = was.repo, was.id
 	flags.Workflow = cmp.Or(flags.Workflow, was.how.Workflow)
 	if flags.Wrapper == "" && flags.CommandTemplate == "" { // one that is named now takes the place of both

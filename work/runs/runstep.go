@@ -146,6 +146,11 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 		f.Cmd.Prompt = path
 	}
 	f.Cmd.Repo = f.worksOn()
+	if f.own {
+		if err := f.judgedBy(c.opts.Config); err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+	}
 	if f.how.Task != nil {
 		env, err := taskEnv(f, step, m.Run != "")
 		if err != nil {

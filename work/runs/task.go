@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +22,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
-	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -110,8 +111,8 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	defer release()
 	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
 	t.Remote, t.Poll, t.Ask, t.Issue = conf.Tasks.Remote, int(conf.Tasks.PR.Poll/time.Second), conf.Tasks.PR.Ask, asked.Issue
-	t.Governing = governingOf(conf, workspace)
-	t.Copy, t.Setup, t.Checks, t.Timeout = slices.Clone(conf.Tasks.Copy), conf.Tasks.Setup, conf.Tasks.Checks, conf.Tasks.Timeout
+	t.Copy = slices.Clone(conf.Tasks.Copy)
+	t = inForce(t, conf)
 	if err := t.Include(ctx); err != nil {
 		return no(err)
 	}
@@ -119,7 +120,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	t.Branch = strings.NewReplacer("{id}", id, "{slug}", slug(t.Title())).Replace(conf.Tasks.Branch)
 	t.Wall = task.Wall{
 		Mode: agent.Sandbox.Mode, Read: agent.Sandbox.Read, Write: agent.Sandbox.Write, Hide: agent.Sandbox.Hide,
-		Sockets: agent.Sandbox.Sockets, Network: conf.Tasks.Network.Rules("", ""),
+		Sockets: agent.Sandbox.Sockets, Network: t.Wall.Network,
 	}
 	for i := range conf.Agents {
 		if home, err := filepath.Rel(t.Repo, conf.Agents[i].Workspace); err == nil && filepath.IsLocal(home) {
@@ -138,47 +139,34 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	begun := false
 	defer func() {
 		// after any other error the run may have started
-		if err != nil && (!begun || errors.As(err, new(*table.Refusal)) || errors.As(err, new(*runstate.FileFaults))) {
+		if err != nil && (!begun || errors.As(err, new(*table.Refusal))) {
 			err = errors.Join(err, os.RemoveAll(t.Tree), os.RemoveAll(t.Run))
 		}
 	}()
-	prompt, review := filepath.Join(t.Run, task.PromptName), filepath.Join(t.Run, task.ReviewName)
-	flow, err := taskFlow(c.opts.Included(conf.Tasks.Flow),
-		runstate.TaskBlanks{Agent: agent.Name, Prompt: prompt, Reviewer: conf.Tasks.Reviewer, Review: review})
-	if err != nil {
-		return no(err)
-	}
 	told, err := attach(t, asked.Attachments)
 	if err != nil {
 		return no(err)
 	}
-	for name, text := range map[string]string{
-		prompt: text + "\n" + told, review: "(written when the review begins)\n",
-		filepath.Join(t.Run, task.WorkflowName): flow,
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+	for name, text := range map[string]string{task.PromptName: text + "\n" + told, task.ReviewName: "(written when the review begins)\n"} {
+		if err := os.WriteFile(filepath.Join(t.Run, name), []byte(text), 0o600); err != nil {
 			return view.RunView{}, err
 		}
 	}
 	if err := errors.Join(t.Save(), t.Make(ctx)); err != nil {
 		return no(err)
 	}
-	most := taskIterationsMax
-	req, err := prepareRun(view.RunFlags{
-		Workflow: filepath.Join(t.Run, task.WorkflowName), Repo: workspace, RunID: id,
-		Workdir: t.Workdir(), MaxIterations: &most,
-	}, conf)
-	if err != nil {
-		return view.RunView{}, err
+	req := &runRequest{
+		id: id, repo: workspace, plan: taskPlan(t, conf.Tasks.Reviewer), options: workflow.DefaultOptions(runtime.NumCPU()),
+		settings: team.RunSettings{After: asked.After}, how: howRun{
+			Workdir: t.Workdir(), Task: &howTask{
+				Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree,
+				Issue: asked.Issue, Intake: intake,
+			},
+		},
 	}
-	req.settings.After = asked.After
+	req.options.MaxIterations, req.options.AnswersFree = taskIterationsMax, true
 	if t.How != task.PR { // tasks land on a branch in the order of their approvals, and take no place while they wait for that
 		req.settings.OneAtATime = map[string]string{task.StepLand: t.Base}
-	}
-	req.options.AnswersFree = true
-	req.how.Task = &howTask{
-		Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree,
-		Issue: asked.Issue, Intake: intake,
 	}
 	begun = true
 	return c.begin(ctx, by, req, workflow.RunAsked{
@@ -187,16 +175,55 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	})
 }
 
-// taskFlow is the text of the workflow for tasks, of a file or the built-in one.
-func taskFlow(file string, with runstate.TaskBlanks) (string, error) {
-	if file == "" {
-		return runstate.FillTask(runstate.TaskWorkflow(), with)
-	}
-	text, err := sessions.ReadUpTo(file, promptBytesMax)
+// inForce is a task with the commands of the configuration in force: what judges the work is never older than what a person has set.
+func inForce(t task.Task, conf *config.Config) task.Task {
+	t.Setup, t.Checks, t.Timeout, t.ChecksIn = conf.Tasks.Setup, conf.Tasks.Checks, conf.Tasks.Timeout, conf.Tasks.ChecksIn
+	t.Governing, t.Wall.Network = governingOf(conf, filepath.Join(t.Repo, filepath.FromSlash(t.Prefix))), conf.Tasks.Network.Rules("", "")
+	return t
+}
+
+// judgedBy brings the task's file to the configuration in force, before one of its own steps reads it.
+func (f StepFacts) judgedBy(conf *config.Config) error {
+	t, err := f.task()
 	if err != nil {
-		return "", err
+		return err
 	}
-	return runstate.FillTask(string(text), with)
+	now := inForce(t, conf)
+	if reflect.DeepEqual(now, t) {
+		return nil
+	}
+	return now.Save()
+}
+
+// taskPlan are the steps of a task. What fails, and what a person or a reviewer asks for, goes back to the step work.
+func taskPlan(t task.Task, reviewer string) workflow.Plan {
+	own := func(name workflow.StepID) []string { return []string{ownProgram, "task", "step", string(name)} }
+	plan := workflow.Plan{Name: "task", Steps: []workflow.Step{
+		{ID: task.StepPrepare, Command: own(task.StepPrepare)},
+		{
+			ID: task.StepWork, Needs: []workflow.StepID{task.StepPrepare}, Agent: t.Agent, Prompt: filepath.Join(t.Run, task.PromptName),
+			ContinueConversation: true, ReportOptional: true,
+		},
+		{ID: task.StepCheck, Needs: []workflow.StepID{task.StepWork}, Command: own(task.StepCheck), LoopBackTo: task.StepWork},
+	}}
+	approves := []workflow.StepID{task.StepCheck}
+	if reviewer != "" {
+		plan.Steps = append(plan.Steps, workflow.Step{
+			ID: task.StepReview, Needs: approves, Agent: reviewer, Prompt: filepath.Join(t.Run, task.ReviewName), ReportOptional: true,
+			LoopBackTo: task.StepWork,
+		})
+		approves = append(approves, task.StepReview)
+	}
+	plan.Steps = append(plan.Steps,
+		workflow.Step{ // a pull request that is published already is not asked about; tasks.pr.ask says when it is
+			ID: task.StepApprove, Needs: approves, When: `not ("pull_request" in steps.check.metrics)`, Command: own("show"),
+			Human: true, LoopBackTo: task.StepWork,
+		},
+		workflow.Step{
+			ID: task.StepLand, Needs: []workflow.StepID{task.StepCheck, task.StepApprove}, Command: own(task.StepLand),
+			LoopBackTo: task.StepWork, MaxAttempts: 1,
+		})
+	return plan
 }
 
 // agentForTask is the named agent, the only one, or the one whose description fits the text.

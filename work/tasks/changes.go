@@ -178,23 +178,29 @@ func (c *Controller) TaskFile(ctx context.Context, id, from, to string, file int
 	return v, err
 }
 
-// checks are the configured commands with their newest results.
+// checks are the configured commands with their newest results, and then the results with the base's governing files.
 func checks(t task.Review) []view.TaskCheck {
 	all := []view.TaskCheck{}
 	done, err := t.CheckResults()
 	if err != nil {
 		done = nil // it is written again with the next check
 	}
-	for i, line := range t.Checks {
-		check := view.TaskCheck{Command: line, State: "not_run"}
-		if i < len(done) && done[i].Command == line {
-			d := &done[i]
-			if check.State = "failed"; d.Passed {
-				check.State = "passed"
-			}
-			check.TookMS, check.EndedAt, check.Output = d.Took.Milliseconds(), &d.Ended, d.Tail
+	for _, base := range []bool{false, true} {
+		of := slices.DeleteFunc(slices.Clone(done), func(d task.CheckResult) bool { return d.Base != base })
+		if base && len(of) == 0 {
+			break
 		}
-		all = append(all, check)
+		for i, line := range t.Checks {
+			check := view.TaskCheck{Command: line, State: "not_run", Base: base}
+			if i < len(of) && of[i].Command == line {
+				d := &of[i]
+				if check.State = "failed"; d.Passed {
+					check.State = "passed"
+				}
+				check.TookMS, check.EndedAt, check.Output = d.Took.Milliseconds(), &d.Ended, d.Tail
+			}
+			all = append(all, check)
+		}
 	}
 	return all
 }

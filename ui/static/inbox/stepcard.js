@@ -12,7 +12,7 @@ import { Mark } from '../runs/list.js';
 import { stepLook } from '../runs/words.js';
 import { keyOf, mergeTask, requestTask } from '../tasks/actions.js';
 import { Governs, allowed } from '../tasks/governs.js';
-import { fileNotes, landing, some } from '../tasks/words.js';
+import { BASES, fileNotes, landing, some } from '../tasks/words.js';
 import { Answer } from './approval.js';
 import { changesOf, forgetChanges } from './content.js';
 import { block, outcomes } from './words.js';
@@ -70,7 +70,7 @@ const CHECKS = { passed: stepLook('COMPLETED'), failed: stepLook('FAILED'), not_
 const CHECK_WORDS = { passed: 'passed', failed: 'failed', not_run: 'not run' };
 
 /** @param {{checks: import('../shell/api.js').TaskCheck[]}} props */
-const Checks = ({ checks }) => (checks.length === 0 ? html`<p class="soft">No checks are configured for tasks.</p>` : html`<ul class="need-checks" aria-label="Checks">${checks.slice(0, CHECKS_MAX).map((k, n) => html`<li key=${n}><${Mark} look=${{ ...(CHECKS[k.state] ?? CHECKS.not_run), label: CHECK_WORDS[k.state] ?? plain(k.state, 20) }} /><code>${plain(k.command, 160)}</code>
+const Checks = ({ checks }) => (checks.length === 0 ? html`<p class="soft">No checks are configured for tasks.</p>` : html`<ul class="need-checks" aria-label="Checks">${checks.slice(0, CHECKS_MAX).map((k, n) => html`<li key=${n}><${Mark} look=${{ ...(CHECKS[k.state] ?? CHECKS.not_run), label: CHECK_WORDS[k.state] ?? plain(k.state, 20) }} /><code>${plain(k.command, 160)}</code>${k.base && html`<span class="soft">${BASES}</span>`}
     ${k.state === 'failed' && k.output && html`<pre class="check-out">${block(k.output)}</pre>`}</li>`)}</ul>`);
 
 /** @param {{item: InboxItem, id: string}} props */

@@ -11,6 +11,7 @@ import { Mark } from '../runs/list.js';
 import { lines, plain } from '../shell/text.js';
 import { changes } from './state.js';
 import { spot } from '../shell/router.js';
+import { BASES } from './words.js';
 
 /** Lines of the task's text that are shown at once. */
 const TEXT_LINES = 6;
@@ -67,7 +68,7 @@ function Checks() {
   const running = step('check')?.value.status === 'RUNNING';
   return html`<section class="checks" aria-labelledby="checks-title"><h3 id="checks-title">Checks</h3>
     ${list.length === 0 ? html`<p class="soft">None are configured; <code>tasks.checks</code> in fairlead.yaml names commands that must pass.</p>` : html`<ul>${list.map((k, i) => html`<li key=${i}>
-      <details open=${k.state === 'failed'}><summary><${Mark} look=${running ? CHECKS.running : CHECKS[k.state] ?? CHECKS.not_run} /><code>${plain(k.command, 200)}</code>${k.took_ms ? html`<span class="num soft">${k.took_ms < 1000 ? `${k.took_ms}ms` : span(k.took_ms)}</span>` : ''}</summary>
+      <details open=${k.state === 'failed'}><summary><${Mark} look=${running ? CHECKS.running : CHECKS[k.state] ?? CHECKS.not_run} /><code>${plain(k.command, 200)}</code>${k.base && html`<span class="soft">${BASES}</span>`}${k.took_ms ? html`<span class="num soft">${k.took_ms < 1000 ? `${k.took_ms}ms` : span(k.took_ms)}</span>` : ''}</summary>
         <pre class="check-out" tabIndex=${0} role="region" aria-label="Output of the check">${lines(k.output || 'no output')}</pre></details></li>`)}</ul>`}
   </section>`;
 }

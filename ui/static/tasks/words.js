@@ -75,3 +75,6 @@ export function fileNotes(f) {
 
 /** The place of a comment, as a key. @param {string} file @param {number} line @param {boolean} old */
 export const placeOf = (file, line, old) => `${old ? 'old' : 'new'} ${line} ${file}`;
+
+/** What is said of a check that ran with the base's version of the files that decide what runs. */
+export const BASES = 'with the base\u2019s files';
