@@ -145,7 +145,7 @@ func newServerRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &boundedLog{to: testLog{t}, left: logBytesMax}
+	log := boundedlog.New(testLog{t}, logBytesMax)
 	r.server = newServer(r.world.outside(), log)
 	served := make(chan error, 1)
 	go func() { served <- r.server.serve(l) }()

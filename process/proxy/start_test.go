@@ -237,7 +237,7 @@ func TestCallersInSessions(t *testing.T) {
 
 // A proxy ends by itself when no caller was there for a while, and not while one is.
 func TestIdle(t *testing.T) {
-	s := newServer((&world{}).outside(), &boundedLog{to: io.Discard})
+	s := newServer((&world{}).outside(), boundedlog.New(io.Discard, 0))
 	dir, err := os.MkdirTemp("/tmp", "proxy") //nolint:usetesting // a socket's path is short
 	if err != nil {
 		t.Fatal(err)

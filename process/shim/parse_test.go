@@ -194,15 +194,3 @@ func TestFollowerCut(t *testing.T) {
 		t.Fatalf("a spool that was cut reads as whole: %d %v", n, err)
 	}
 }
-
-// TestLogBounded: the shim's own words have an end.
-func TestLogBounded(t *testing.T) {
-	var buf bytes.Buffer
-	l := newLog(&buf)
-	for range 10_000 {
-		l.print("%s", time.Second)
-	}
-	if buf.Len() > logBytesMax {
-		t.Fatal(buf.Len())
-	}
-}
