@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
