@@ -85,7 +85,7 @@ func Open(ctx context.Context, opts outside.Options) (*App, error) {
 		Dispatch: e.Dispatch, Runs: e.Runs, Questions: e.Questions, Cluster: e.Cluster,
 	})
 	e.Transitions = transitions.New(l, opts.Log)
-	e.Notices = notices.New(l, opts)
+	e.Notices = notices.New(l, opts, e.Runs)
 	e.Network = network.New(l, opts)
 	e.Listener = listen.New(l, opts, listen.Parts{
 		Sessions: e.Sessions, Channels: e.Channels, Dispatch: e.Dispatch, Questions: e.Questions,

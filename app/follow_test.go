@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
 // worksLong is a task whose agent works for some hours.
@@ -79,6 +80,7 @@ func TestFetchesByItself(t *testing.T) {
 		const ref = "refs/remotes/origin/main"
 		stopped := func() string { return b.runView("T1").Task.FetchStopped }
 		b.conf.Tasks.Fetch = 10 * time.Minute
+		mail := b.notifies(phone())
 		b.start()
 		b.give("Work for some hours")
 		b.after(11 * time.Minute)
@@ -97,6 +99,23 @@ func TestFetchesByItself(t *testing.T) {
 		if why := stopped(); !strings.Contains(why, "remote origin: git fetch") || !strings.Contains(why, "fetch origin` says") {
 			t.Errorf("it has stopped because of %q", why)
 		}
+		cards := func() (why []string) {
+			items, err := b.engine.Status.Inbox(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, item := range items {
+				if item.Kind == view.InboxFetch {
+					why = append(why, item.Why)
+				}
+			}
+			return why
+		}
+		if why := cards(); len(why) != 1 || !strings.Contains(why[0], "remote origin: git fetch") {
+			t.Errorf("the inbox has %q", why)
+		}
+		b.after(time.Minute) // the notices are looked at once a minute
+		b.wantNotices(mail, "phone needs_you fetch")
 		var refusal *table.Refusal
 		if _, err := b.engine.Tasks.SyncTask(t.Context(), "T1"); !errors.As(err, &refusal) || refusal.Row != "W9" || stopped() == "" {
 			t.Errorf("a sync that fails: %v", err)
@@ -110,8 +129,8 @@ func TestFetchesByItself(t *testing.T) {
 		if got := b.inStore(ref); got != before {
 			t.Errorf("after a failure it has fetched %s", got)
 		}
-		if _, err := b.engine.Tasks.SyncTask(t.Context(), "T1"); err != nil || stopped() != "" || b.inStore(ref) != newest {
-			t.Errorf("a sync that works: %v, %q", err, stopped())
+		if _, err := b.engine.Tasks.SyncTask(t.Context(), "T1"); err != nil || stopped() != "" || b.inStore(ref) != newest || len(cards()) != 0 {
+			t.Errorf("a sync that works: %v, %q, %q", err, stopped(), cards())
 		}
 		newest = push()
 		b.after(11 * time.Minute)

@@ -78,7 +78,7 @@ func lookAtSockets(ctx context.Context, a *cli.App) []Finding {
 	}
 	var findings []Finding
 	mine, others := 0, 0
-	for _, s := range shim.Sockets(ctx) {
+	for _, s := range shim.Sockets() {
 		name := filepath.Base(s.Path)
 		isSocket := strings.HasPrefix(name, "h-") || strings.HasPrefix(name, "d-")
 		switch {

@@ -65,8 +65,9 @@ func PrintInbox(a *cli.App, items []view.InboxItem, offline bool) error {
 			what := map[string]string{view.InboxLogin: "is not signed in", view.InboxBilling: "has no credit or quota left"}[item.Kind]
 			fmt.Fprintf(a.Out, "%s  %s, %s ago\n  says    %s\n", a.Paint(cli.Bold, cli.Plain(item.Agent)), what,
 				cli.Ago(max(0, time.Since(item.Since))), cli.Plain(item.Why))
-		case item.Kind == view.InboxBranch:
-			fmt.Fprintf(a.Out, "%s  %s ago\n  says    %s\n", a.Paint(cli.Bold, "branch"), cli.Ago(max(0, time.Since(item.Since))),
+		case item.Kind == view.InboxBranch, item.Kind == view.InboxFetch:
+			what := map[string]string{view.InboxBranch: "branch", view.InboxFetch: "tasks.fetch has stopped"}[item.Kind]
+			fmt.Fprintf(a.Out, "%s  %s ago\n  says    %s\n", a.Paint(cli.Bold, what), cli.Ago(max(0, time.Since(item.Since))),
 				cli.Plain(item.Why))
 		default:
 			printStepAsked(a, item, offline)

@@ -35,6 +35,7 @@ func (w *Files[T]) UseWatch() (err error) {
 }
 
 func (w *Files[T]) SetExchange(exchange func(dir int, a, b string) error) { w.exchange = exchange }
+func (w *Files[T]) SetSync(sync func(dir int) error)                      { w.sync = sync }
 func (w *Files[T]) SetSwapLook(every time.Duration)                       { w.swapLook = every }
 func (w *Files[T]) SetPoll(every time.Duration)                           { w.poll = every }
 

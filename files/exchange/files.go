@@ -138,6 +138,7 @@ type Files[T any] struct {
 	ask      map[*folder[T]]bool          // folders to look at
 
 	exchange func(dir int, a, b string) error // replaced in tests
+	sync     func(dir int) error              // the same, of a folder
 	poll     time.Duration                    // PollEvery, except in tests
 	swapLook time.Duration                    // swapLookEvery, except in tests
 }
@@ -224,7 +225,7 @@ func newFiles[T any](content Content[T], log *slog.Logger) *Files[T] {
 		content: content, log: log, to: func(Seen[T]) {}, asked: make(chan struct{}, 1), done: make(chan struct{}),
 		byName: map[string]*watched[T]{}, byFolder: map[string]*folder[T]{}, byID: map[file.FolderID]*folder[T]{},
 		ask:      map[*folder[T]]bool{},
-		exchange: file.Exchange, poll: file.PollEvery, swapLook: swapLookEvery,
+		exchange: file.Exchange, sync: file.SyncFolder, poll: file.PollEvery, swapLook: swapLookEvery,
 	}
 }
 

@@ -72,6 +72,12 @@ func (w *Files[T]) write(ctx context.Context, o *watched[T], content []byte, sta
 			return o.in.cannotWrite(err)
 		}
 		placed, err := w.placeOverKnown(ctx, o, p, newest, isOurs)
+		if placed && err == nil && !w.content.Projection {
+			// f.mu is free: a disk may need seconds, and what another program writes meanwhile has to be seen write by write.
+			if err = w.sync(p.dir); err != nil {
+				err = fmt.Errorf("it is written, but may be lost with the power: sync the folder %s: %w", o.in.path, err)
+			}
+		}
 		p.drop(!placed)
 		if placed || err != nil {
 			return err
@@ -280,7 +286,7 @@ func (w *Files[T]) prepare(o *watched[T], content []byte, state T) (p *prepared[
 }
 
 // place puts p in place of seen. If that is no longer the current content, placed is false and nothing was
-// done. The caller holds f.mu and the lock.
+// done. The caller holds f.mu and the lock, and syncs the folder.
 func (w *Files[T]) place(o *watched[T], seen Seen[T], p *prepared[T]) (placed bool, err error) {
 	f := o.in
 	if p.id != f.id {
@@ -317,16 +323,7 @@ func (w *Files[T]) place(o *watched[T], seen Seen[T], p *prepared[T]) (placed bo
 		w.makeRoom(f, p.dir, now)
 		w.askToLook(f) // look at the replaced file for a second
 	}
-	if err != nil {
-		return true, err
-	}
-	if w.content.Projection {
-		return true, nil
-	}
-	if err := file.SyncFolder(p.dir); err != nil {
-		return true, fmt.Errorf("it is written, but may be lost with the power: sync the folder %s: %w", f.path, err)
-	}
-	return true, nil
+	return true, err
 }
 
 // placeNew puts a file in place only if there is none.

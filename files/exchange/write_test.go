@@ -64,6 +64,28 @@ func TestWriteKeepsTheMode(t *testing.T) {
 	})
 }
 
+// A sync of the folder takes as long as the disk does. What another program writes meanwhile is seen, write by write.
+func TestWritesAreSeenDuringASync(t *testing.T) {
+	each(t, func(t *testing.T, k *kind) {
+		d, f := newStillDesk(t, k, k.says("a"))
+		if _, err := d.Read(k.name); err != nil {
+			t.Fatal(err)
+		}
+		d.waiting()
+		d.SetSync(func(int) error {
+			for _, word := range []string{"begun", "done"} {
+				d.put(k.says(word))
+				d.LookAt(f, time.Now())
+				if s, seen := d.waiting(); !seen || string(s.Bytes) != k.says(word) {
+					t.Errorf("%q was not seen: %+v", word, s)
+				}
+			}
+			return nil
+		})
+		d.write(k.says("ours"))
+	})
+}
+
 func TestWriteOverWhatWasNotToldIsRefusedOnce(t *testing.T) {
 	each(t, func(t *testing.T, k *kind) {
 		for name, arrive := range map[string]func(*desk, string){"in place": (*desk).put, "by rename": (*desk).replace} {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/host/cluster"
@@ -26,12 +25,6 @@ var ErrRefused = errors.New("the team refuses this host: it was removed, or has 
 // ErrPayload is about a server with a limit below cluster.PayloadMax.
 var ErrPayload = fmt.Errorf("the server's limit for messages is too low; set max_payload to %d in its configuration and restart it",
 	cluster.PayloadMax)
-
-// Connect connects an engine host to servers of the team. It goes on trying others when a connection is lost. ended is called
-// once, when the connection is closed for good; its error is nil after a Close.
-func Connect(ctx context.Context, id *ca.Identity, servers []string, log *slog.Logger, ended func(error)) (*nats.Conn, error) {
-	return connect(ctx, id, strings.Join(servers, ","), log, ended, nats.Secure(id.TLS(nil)), nats.TLSHandshakeFirst())
-}
 
 // Connect connects this process to its own server.
 func (n *Node) Connect(ctx context.Context, ended func(error)) (*nats.Conn, error) {

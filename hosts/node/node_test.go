@@ -111,7 +111,7 @@ func (f *team) start(o Options) *Node {
 func (f *team) connect(id *ca.Identity, address string) (nc *nats.Conn, ended chan error) {
 	f.t.Helper()
 	ended = make(chan error, 1)
-	nc, err := Connect(f.t.Context(), id, []string{address}, f.log, func(err error) { ended <- err })
+	nc, err := connectFrom(f.t.Context(), id, []string{address}, f.log, func(err error) { ended <- err })
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestRemovedHost(t *testing.T) {
 		if err := wait.For(t, "the end of the connection", ends[name]); !errors.Is(err, ErrRefused) { // its tries to come back fail, too
 			t.Errorf("%s: %v", name, err)
 		}
-		_, err := Connect(t.Context(), id, []string{n.Address()}, f.log, func(error) {})
+		_, err := connectFrom(t.Context(), id, []string{n.Address()}, f.log, func(error) {})
 		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "it needs a new invitation") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -260,7 +260,7 @@ func TestBadConnections(t *testing.T) {
 		"set max_payload to 8388608":     small,
 		"check that the other hosts run": "tls://" + taken.Addr().String(),
 	} {
-		nc, err := Connect(t.Context(), id, []string{address}, f.log, func(error) {})
+		nc, err := connectFrom(t.Context(), id, []string{address}, f.log, func(error) {})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
@@ -271,7 +271,7 @@ func TestBadConnections(t *testing.T) {
 	f.mu.Lock()
 	f.at = f.at.AddDate(-6, 0, 0)
 	f.mu.Unlock()
-	if _, err := Connect(t.Context(), id, []string{n.Address()}, f.log, func(error) {}); err == nil ||
+	if _, err := connectFrom(t.Context(), id, []string{n.Address()}, f.log, func(error) {}); err == nil ||
 		!strings.Contains(err.Error(), "set the clock right") {
 		t.Error("a clock that is years behind:", err)
 	}
@@ -472,4 +472,9 @@ func TestJoinAndConnect(t *testing.T) {
 	if nc, _ := f.connect(id, joined.Servers[0]); !nc.IsConnected() {
 		t.Error("the host is not connected")
 	}
+}
+
+// connectFrom connects an engine host to servers of the team, as a hub does, but from outside of its process.
+func connectFrom(ctx context.Context, id *ca.Identity, servers []string, log *slog.Logger, ended func(error)) (*nats.Conn, error) {
+	return connect(ctx, id, strings.Join(servers, ","), log, ended, nats.Secure(id.TLS(nil)), nats.TLSHandshakeFirst())
 }

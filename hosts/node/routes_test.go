@@ -157,7 +157,7 @@ func TestFrozenServer(t *testing.T) {
 			go pump(far, near)
 		}
 	}()
-	nc, err := Connect(t.Context(), f.host("b", cluster.Engine), []string{"tls://" + l.Addr().String()}, f.log, func(error) {})
+	nc, err := connectFrom(t.Context(), f.host("b", cluster.Engine), []string{"tls://" + l.Addr().String()}, f.log, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

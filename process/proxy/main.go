@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/internal/boundedlog"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 )
 
@@ -35,15 +34,15 @@ func init() { Intercept() } //nolint:gochecknoinits // main is too late, as for 
 
 // Main runs the proxy of a folder until no session needs it. The result is the exit code.
 func Main(folder string) int {
-	log := &boundedLog{to: os.Stderr, left: logBytesMax}
+	log := boundedlog.New(os.Stderr, logBytesMax)
 	if err := run(folder, log); err != nil {
-		log.print("%v", err)
+		log.Print("%v", err)
 		return 1
 	}
 	return 0
 }
 
-func run(folder string, log *boundedLog) error {
+func run(folder string, log *boundedlog.Log) error {
 	lock, err := hasLock(folder)
 	if err != nil {
 		return err
@@ -54,7 +53,7 @@ func run(folder string, log *boundedLog) error {
 	defer stop()
 	s := newServer(machine(), log)
 	s.endIdle(idleMax, stop)
-	log.print("proxy %d of %s", os.Getpid(), folder)
+	log.Print("proxy %d of %s", os.Getpid(), folder)
 	for ctx.Err() == nil { // again when the socket's folder has vanished, as with a logout
 		if err := s.serveAt(ctx, folder); err != nil {
 			return err
@@ -113,20 +112,4 @@ func hasLock(folder string) (*os.File, error) {
 		return nil, fmt.Errorf("the proxy is started by Fairlead, not by hand: %w", err)
 	}
 	return lock, nil
-}
-
-// boundedLog writes up to its limit, and then discards.
-type boundedLog struct {
-	mu   sync.Mutex
-	to   io.Writer
-	left int
-}
-
-func (l *boundedLog) print(format string, args ...any) {
-	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.left -= len(line); l.left > 0 {
-		_, _ = io.WriteString(l.to, line) // there is nowhere else to report it
-	}
 }

@@ -27,6 +27,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/internal/boundedlog"
 	"github.com/fairlead-dev/fairlead/core/network"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
@@ -145,7 +146,7 @@ func newServerRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &boundedLog{to: testLog{t}, left: logBytesMax}
+	log := boundedlog.New(testLog{t}, logBytesMax)
 	r.server = newServer(r.world.outside(), log)
 	served := make(chan error, 1)
 	go func() { served <- r.server.serve(l) }()

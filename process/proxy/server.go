@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/internal/boundedlog"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 	"github.com/fairlead-dev/fairlead/process/shim"
 )
@@ -24,7 +25,7 @@ const (
 // server is the proxy.
 type server struct {
 	outside outside
-	log     *boundedLog
+	log     *boundedlog.Log
 	events  *events
 	room    chan struct{} // one token for each connection of all sessions
 
@@ -36,7 +37,7 @@ type server struct {
 	idleFor  time.Duration
 }
 
-func newServer(o outside, log *boundedLog) *server {
+func newServer(o outside, log *boundedlog.Log) *server {
 	s := &server{
 		outside: o, log: log, room: make(chan struct{}, connectionsOf(filesLimit())),
 		sessions: map[string]*session{}, watchers: map[*wire.Conn]bool{},
@@ -67,7 +68,7 @@ func (s *server) serve(l net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case err != nil:
-			s.log.print("accept: %v", err)
+			s.log.Print("accept: %v", err)
 			time.Sleep(acceptPause)
 			continue
 		}
@@ -80,7 +81,7 @@ func (s *server) serve(l net.Listener) error {
 			defer s.leave()
 			defer u.Close()
 			if err := s.greet(u); err != nil {
-				s.log.print("%v", err)
+				s.log.Print("%v", err)
 			}
 		}()
 	}
@@ -188,7 +189,7 @@ func (s *server) attend(c *wire.Conn, inside *shim.RunsInside) error {
 	if before != nil {
 		before.close() // its shim has lost that connection
 	}
-	s.log.print("session %s", one.name)
+	s.log.Print("session %s", one.name)
 	registered := wire.Message{Registered: &wire.Registered{Session: one.name, Agent: one.agent, Rules: one.first, Notes: notes}}
 	err = c.Send(registered)
 	s.tell(registered)
@@ -202,7 +203,7 @@ func (s *server) attend(c *wire.Conn, inside *shim.RunsInside) error {
 	}
 	s.mu.Unlock()
 	one.close()
-	s.log.print("session %s is over", one.name)
+	s.log.Print("session %s is over", one.name)
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fairlead-dev/fairlead/internal/boundedlog"
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
@@ -237,7 +238,7 @@ func TestCallersInSessions(t *testing.T) {
 
 // A proxy ends by itself when no caller was there for a while, and not while one is.
 func TestIdle(t *testing.T) {
-	s := newServer((&world{}).outside(), &boundedLog{to: io.Discard})
+	s := newServer((&world{}).outside(), boundedlog.New(io.Discard, 0))
 	dir, err := os.MkdirTemp("/tmp", "proxy") //nolint:usetesting // a socket's path is short
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/socket"
 )
 
 // client is the daemon's side of one connection to a shim.
@@ -28,7 +30,10 @@ func newClient(conn *os.File, size func(int64)) *client {
 
 // dial connects to the socket at path and sends hello.
 func dial(ctx context.Context, path string, fence uint64) (*os.File, *Status, error) {
-	conn, err := connect(ctx, path)
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, err
+	}
+	conn, err := socket.ConnectUnix(path)
 	if err != nil {
 		return nil, nil, err
 	}

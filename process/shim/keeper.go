@@ -12,6 +12,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/internal/boundedlog"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/process/boottime"
 	"github.com/fairlead-dev/fairlead/process/spawn"
@@ -20,7 +21,7 @@ import (
 // keeper is the state of a shim: one folder, one agent.
 type keeper struct {
 	folder string
-	log    *boundedLog
+	log    *boundedlog.Log
 	orders chan os.Signal
 
 	lock   *os.File
@@ -224,7 +225,7 @@ func (k *keeper) look() {
 		return
 	}
 	if err := k.listen(); err != nil {
-		k.log.print("make the socket again: %v", err)
+		k.log.Print("make the socket again: %v", err)
 		return
 	}
 	l.Close()
@@ -314,7 +315,7 @@ func (k *keeper) bury() {
 		if err == nil {
 			break
 		}
-		k.log.print("%v", err)
+		k.log.Print("%v", err)
 		if _, gone := os.Stat(k.folder); gone != nil {
 			return // the folder was removed: no one can read the result
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
+	"github.com/fairlead-dev/fairlead/internal/socket"
 	"golang.org/x/sys/unix"
 )
 
@@ -246,7 +247,7 @@ const staleAfter = 5 * time.Second
 
 // Sockets lists the contents of this user's runtime folders without changing them. A folder that
 // other users can access is listed as a fault, under its own path.
-func Sockets(ctx context.Context) []Socket {
+func Sockets() []Socket {
 	var all []Socket
 	for _, dir := range runtimedir.Dirs() {
 		info, err := os.Lstat(dir)
@@ -270,7 +271,7 @@ func Sockets(ctx context.Context) []Socket {
 			}
 			s := Socket{Path: filepath.Join(dir, entry.Name()), seen: info}
 			s.Fault = notOurs(info, 0)
-			s.Stale = s.Fault == "" && time.Since(info.ModTime()) > staleAfter && refuses(ctx, s.Path)
+			s.Stale = s.Fault == "" && time.Since(info.ModTime()) > staleAfter && refuses(s.Path)
 			all = append(all, s)
 		}
 	}
@@ -291,10 +292,8 @@ func notOurs(info os.FileInfo, forbidden os.FileMode) string {
 }
 
 // refuses reports whether the socket has no listener.
-func refuses(ctx context.Context, path string) bool {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
-	defer cancel()
-	c, err := connect(ctx, path)
+func refuses(path string) bool {
+	c, err := socket.ConnectUnix(path)
 	if err != nil {
 		return errors.Is(err, syscall.ECONNREFUSED)
 	}

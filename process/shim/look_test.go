@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -155,7 +154,7 @@ func TestSockets(t *testing.T) {
 	young := listen("h-young", 0, false)
 	ok(t, os.WriteFile(filepath.Join(dir, "h-file"), nil, 0o600)) // not ours to judge
 	found := map[string]Socket{}
-	for _, s := range Sockets(context.Background()) {
+	for _, s := range Sockets() {
 		found[s.Path] = s
 	}
 	for path, want := range map[string]bool{stale: true, taken: true, lives: false, young: false} {
@@ -174,7 +173,7 @@ func TestSockets(t *testing.T) {
 		}
 	}
 	ok(t, os.Chmod(dir, 0o755))
-	if all := Sockets(context.Background()); len(all) == 0 || all[0].Path != dir || !strings.Contains(all[0].Fault, "mode") {
+	if all := Sockets(); len(all) == 0 || all[0].Path != dir || !strings.Contains(all[0].Fault, "mode") {
 		t.Errorf("a folder that others can look into: %+v", all)
 	}
 }

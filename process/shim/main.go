@@ -2,13 +2,14 @@ package shim
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/boundedlog"
+	"github.com/fairlead-dev/fairlead/internal/socket"
 )
 
 const (
@@ -53,9 +54,9 @@ func Main(args []string) int {
 	// Handle the signals: an ignored signal would stay ignored in the agent.
 	signal.Notify(orders, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1)
 
-	k := &keeper{folder: args[1], log: newLog(os.Stderr), orders: orders, peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
+	k := &keeper{folder: args[1], log: boundedlog.New(os.Stderr, logBytesMax), orders: orders, peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
 	if err := k.run(); err != nil {
-		k.log.print("%v", err)
+		k.log.Print("%v", err)
 		return 1
 	}
 	return 0
@@ -89,7 +90,7 @@ func (k *keeper) run() error {
 
 // receiveLaunch waits for the launch.
 func receiveLaunch() (*Spec, *os.File, error) {
-	conn, err := polled(launchFD, "launch")
+	conn, err := socket.Polled(launchFD, "launch")
 	if err == nil {
 		_, _, err = peerOf(conn)
 	}
@@ -113,23 +114,5 @@ func (k *keeper) crash(step string) {
 	if os.Getenv(crashVar) == step {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		time.Sleep(time.Hour) // the signal is on its way
-	}
-}
-
-// boundedLog writes up to its limit, and then discards.
-type boundedLog struct {
-	mu   sync.Mutex
-	to   io.Writer
-	left int
-}
-
-func newLog(to io.Writer) *boundedLog { return &boundedLog{to: to, left: logBytesMax} }
-
-func (l *boundedLog) print(format string, args ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\n"
-	if l.left -= len(line); l.left > 0 {
-		_, _ = io.WriteString(l.to, line) // there is nowhere else to report it
 	}
 }

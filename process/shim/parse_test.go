@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -192,17 +191,5 @@ func TestFollowerCut(t *testing.T) {
 	defer r.Close()
 	if n, err := io.Copy(io.Discard, r); n != 500 || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Fatalf("a spool that was cut reads as whole: %d %v", n, err)
-	}
-}
-
-// TestLogBounded: the shim's own words have an end.
-func TestLogBounded(t *testing.T) {
-	var buf bytes.Buffer
-	l := newLog(&buf)
-	for range 10_000 {
-		l.print("%s", time.Second)
-	}
-	if buf.Len() > logBytesMax {
-		t.Fatal(buf.Len())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/internal/socket"
 )
 
 // PeerCaller is Caller for the process that made a connection over a unix socket. A peer without a PID is in no
@@ -26,8 +28,8 @@ func processAt(c syscall.Conn) (peerProcess, error) {
 	}
 	p := peerProcess{pid: pid, ended: func() bool { return false }, close: func() {}}
 	var fd int
-	err = control(c, func(socket int) (err error) {
-		fd, err = unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	err = socket.Control(c, func(its int) (err error) {
+		fd, err = unix.GetsockoptInt(its, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
 		return err
 	})
 	switch {

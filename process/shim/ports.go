@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
+	"github.com/fairlead-dev/fairlead/internal/socket"
 	"golang.org/x/sys/unix"
 )
 
@@ -130,7 +131,7 @@ func portFree(port int) bool {
 		if _, is6 := at.(*unix.SockaddrInet6); is6 {
 			family = unix.AF_INET6
 		}
-		l, err := listening(family, at, name)
+		l, err := socket.Listen(family, at, name)
 		switch {
 		case err == nil:
 			l.Close()

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/internal/socket"
 )
 
 // macOS has no subreaper and no parent-death signal: the tree is found
@@ -148,7 +150,7 @@ func closeInherited(keep int) {
 // peerOf returns the user and the process at the other end of a unix socket.
 func peerOf(c syscall.Conn) (uid, pid int, err error) {
 	uid = -1
-	err = control(c, func(fd int) error {
+	err = socket.Control(c, func(fd int) error {
 		cred, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 		if err == nil {
 			uid = int(cred.Uid)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/internal/socket"
 )
 
 const environBytesMax = 4 << 20 // the kernel lets arguments and environment be about this large by default
@@ -262,7 +264,7 @@ func closeInherited(keep int) {
 // peerOf returns the user and the process at the other end of a unix socket.
 func peerOf(c syscall.Conn) (uid, pid int, err error) {
 	uid = -1
-	err = control(c, func(fd int) error {
+	err = socket.Control(c, func(fd int) error {
 		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 		if err == nil {
 			uid, pid = int(cred.Uid), int(cred.Pid)
@@ -274,7 +276,7 @@ func peerOf(c syscall.Conn) (uid, pid int, err error) {
 
 // dataSync syncs a file's content and length to disk.
 func dataSync(f *os.File) error {
-	return control(f, func(fd int) error {
+	return socket.Control(f, func(fd int) error {
 		for {
 			if err := unix.Fdatasync(fd); err != unix.EINTR {
 				return err

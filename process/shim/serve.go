@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/internal/socket"
 )
 
 // peer is one connection of a daemon.
@@ -32,7 +34,7 @@ func (k *keeper) listen() error {
 		return err
 	}
 	_ = os.Remove(path)
-	l, err := listenAt(path) // unlisten removes the path if it is still this socket's
+	l, err := socket.ListenUnix(path) // unlisten removes the path if it is still this socket's
 	if err != nil {
 		return fmt.Errorf("make the shim's socket: %w", err)
 	}
@@ -73,7 +75,7 @@ func (k *keeper) serve(first *os.File, fence uint64) {
 
 func (k *keeper) accept(l *os.File) {
 	for {
-		c, err := accept(l)
+		c, err := socket.Accept(l)
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}

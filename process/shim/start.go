@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fairlead-dev/fairlead/internal/socket"
 )
 
 // Start starts an agent in a session's folder, which is created if necessary. It returns when the
@@ -109,7 +111,7 @@ func socketPair() (ours *os.File, theirs *os.File, err error) {
 	syscall.ForkLock.RUnlock()
 	if err == nil {
 		theirs = os.NewFile(uintptr(fds[1]), "shim")
-		if ours, err = polled(fds[0], "daemon"); err != nil {
+		if ours, err = socket.Polled(fds[0], "daemon"); err != nil {
 			theirs.Close()
 		}
 	}

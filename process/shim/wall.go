@@ -122,7 +122,7 @@ func (k *keeper) serveNetwork(l *Spec) error {
 		return nil
 	}
 	o := outlet.Of(l.Session, w.view, to, sockets)
-	o.Register.Ports, o.Said = k.record.Ports, func(text string) { k.log.print("%s", text) }
+	o.Register.Ports, o.Said = k.record.Ports, func(text string) { k.log.Print("%s", text) }
 	o.Options.Around = func(start func() error) error {
 		k.starting.Lock()
 		defer k.starting.Unlock()
@@ -201,6 +201,6 @@ func (k *keeper) leave() {
 		return
 	}
 	if err := k.wall.points.Remove(); err != nil {
-		k.log.print("%v", err)
+		k.log.Print("%v", err)
 	}
 }

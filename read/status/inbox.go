@@ -40,6 +40,9 @@ func (c *Controller) Inbox(ctx context.Context) ([]view.InboxItem, error) {
 		}
 		refused = view.ProviderItems(agents, c.signIn)
 		config = t.Governing
+		if stop := c.runs.FetchStopped(); stop != nil {
+			refused = append(refused, view.FetchItem(stop.At, stop.Why))
+		}
 		for _, id := range t.RunIDs() {
 			r := t.Runs[id]
 			if r.Stage == workflow.Paused && r.PauseReason == workflow.PausedByLimit {

@@ -13,7 +13,7 @@ import (
 // InboxItem is one thing that needs a person.
 type InboxItem struct {
 	ID       string    `json:"id" doc:"Names the item as long as it waits; another question about the same step has another id"`
-	Kind     string    `json:"kind" enum:"step,permission,question,resume,host_lost,failed,run,limit,branch,config,login,billing" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions; host_lost: the host of its step was lost; failed: it gave up and a person should look; run: a run failed, and no newer run of its workflow was started; limit: a daily limit is used up and stops work; branch: a branch lacks commits of a host that led before; config: fairlead.yaml was changed while an agent ran that may write it, and is not obeyed until a person confirms the change; login: the provider of an agent that runs rejects its login; billing: it refuses the agent, because no credit or quota is left"`
+	Kind     string    `json:"kind" enum:"step,permission,question,resume,host_lost,failed,run,limit,branch,config,fetch,login,billing" doc:"step: a step of a run waits for an answer; permission: an agent asks to be allowed a call; question: an agent asks for a text; resume: its conversation would continue under changed conditions; host_lost: the host of its step was lost; failed: it gave up and a person should look; run: a run failed, and no newer run of its workflow was started; limit: a daily limit is used up and stops work; branch: a branch lacks commits of a host that led before; config: fairlead.yaml was changed while an agent ran that may write it, and is not obeyed until a person confirms the change; fetch: tasks.fetch has stopped after a failure; login: the provider of an agent that runs rejects its login; billing: it refuses the agent, because no credit or quota is left"`
 	Run      string    `json:"run_id"`
 	Step     string    `json:"step_id"`
 	Workflow string    `json:"workflow_name"`
@@ -78,6 +78,7 @@ const (
 	InboxLimit     = "limit"
 	InboxBranch    = "branch"
 	InboxConfig    = "config"
+	InboxFetch     = "fetch"
 	InboxLogin     = "login"
 	InboxBilling   = "billing"
 )
@@ -114,7 +115,7 @@ func (i *InboxItem) rank() int {
 	switch {
 	case len(i.Blocks) > 0:
 		return 0
-	case i.Kind == InboxFailed, i.Kind == InboxRun, i.Kind == InboxLimit, i.Kind == InboxBranch:
+	case i.Kind == InboxFailed, i.Kind == InboxRun, i.Kind == InboxLimit, i.Kind == InboxBranch, i.Kind == InboxFetch:
 		return 2
 	default:
 		return 1
@@ -216,6 +217,14 @@ func ConfigItem(since time.Time, u *Unconfirmed) InboxItem {
 	return InboxItem{
 		ID: "config/" + u.Sum, Kind: InboxConfig, Since: since, Blocks: []string{}, Artifacts: []string{}, Logs: []string{}, Unconfirmed: u,
 		Why: "fairlead.yaml was changed while an agent ran that may write it; what was confirmed before stays in force until a person confirms the change",
+	}
+}
+
+// FetchItem is a fetch by tasks.fetch that failed, after which it fetches no more.
+func FetchItem(since time.Time, why string) InboxItem {
+	return InboxItem{
+		ID: "fetch/" + since.UTC().Format(time.RFC3339), Kind: InboxFetch, Since: since, Blocks: []string{}, Artifacts: []string{}, Logs: []string{},
+		Why: why + "; it goes on after `fairlead reload`, or a `fairlead task sync` that works",
 	}
 }
 

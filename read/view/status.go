@@ -49,15 +49,6 @@ var statusMarks = map[Status][2]string{
 	StatusRunning: {"\u25b6", ">"}, StatusBackingOff: {"\u21bb", "~"}, StatusFailed: {"\u2715", "x"}, StatusIdle: {"\u25cb", "-"},
 }
 
-// StatusLooks returns the word and the shape of each status.
-func StatusLooks() map[Status][2]string {
-	all := make(map[Status][2]string, len(statusWords))
-	for s, word := range statusWords {
-		all[s] = [2]string{word, statusMarks[s][0]}
-	}
-	return all
-}
-
 // Mark returns the shape of the status; plain: in ASCII.
 func (v *AgentView) Mark(plain bool) string {
 	if plain {

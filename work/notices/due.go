@@ -78,6 +78,14 @@ func overDisk(why string, now time.Time) notice.Notice {
 	}
 }
 
+// fetchStopped is a fetch of tasks.fetch that failed. It is told until a person has seen to it.
+func fetchStopped(stop *runs.FetchStop) notice.Notice {
+	return notice.Notice{
+		Event: notice.NeedsYou, Cause: "fetch", Since: stop.At, Page: view.PageLink("inbox"),
+		Why: "tasks.fetch could not fetch the remote, and fetches no more until `fairlead reload`, or a `fairlead task sync` that works",
+	}
+}
+
 func ofRun(t *team.Team, id string, now time.Time) []notice.Notice {
 	r := t.Runs[id]
 	about := notice.Notice{Run: id, Workflow: r.Plan.Name, Page: view.PageLink("runs", id)}

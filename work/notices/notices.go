@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/backoff"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/work/outside"
+	"github.com/fairlead-dev/fairlead/work/runs"
 )
 
 const (
@@ -31,6 +32,7 @@ var byNotices = change.Actor{Kind: "engine", ID: "notices"}
 type Controller struct {
 	loop  *loop.Loop
 	opts  outside.Options
+	runs  *runs.Controller
 	log   *slog.Logger
 	flush chan chan struct{} // a request to send what is due before the end
 
@@ -40,8 +42,8 @@ type Controller struct {
 }
 
 // New makes the controller.
-func New(l *loop.Loop, opts outside.Options) *Controller {
-	return &Controller{loop: l, opts: opts, log: opts.Log, flush: make(chan chan struct{}), started: l.Now()}
+func New(l *loop.Loop, opts outside.Options, runs *runs.Controller) *Controller {
+	return &Controller{loop: l, opts: opts, runs: runs, log: opts.Log, flush: make(chan chan struct{}), started: l.Now()}
 }
 
 // receiver is what is known of a target besides its record. Only NotifyPeople uses it.
@@ -118,6 +120,9 @@ func (c *Controller) look(ctx context.Context) (notices []notice.Notice, records
 	err = c.loop.View(ctx, func(t *team.Team) {
 		now = c.loop.Now()
 		notices, records = Due(t, now), maps.Clone(t.Notices)
+		if stop := c.runs.FetchStopped(); stop != nil {
+			notices = append(notices, fetchStopped(stop))
+		}
 	})
 	if c.opts.Notices.Disk != nil {
 		if why := c.opts.Notices.Disk(); why != "" {

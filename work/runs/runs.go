@@ -25,7 +25,7 @@ type Controller struct {
 	snapshots map[string]time.Time // when the folder of a task at work is kept next
 	follow    follower
 
-	fetchStopped atomic.Pointer[string] // why tasks.fetch fetches no more; nil: it goes on
+	fetchStopped atomic.Pointer[FetchStop] // nil: tasks.fetch goes on
 
 	sizes folderSizes
 

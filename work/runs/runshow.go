@@ -62,8 +62,8 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 		shown.Waits = append(shown.Waits, away)
 	}
 	shown.Task = taskView(t, howOf(t, id), r)
-	if why := c.fetchStopped.Load(); why != nil && shown.Task != nil && !runIsDone(r) {
-		shown.Task.FetchStopped = *why
+	if stop := c.fetchStopped.Load(); stop != nil && shown.Task != nil && !runIsDone(r) {
+		shown.Task.FetchStopped = stop.Why
 	}
 	shown.CostUSD = t.Notes[id].Total.CostUSD
 	if m := c.Live[id]; m != nil {

@@ -94,14 +94,27 @@ func (c *Controller) followRepositories(ctx context.Context, files []string, fet
 		if of := (remote{t.Git, t.Remote}); fetch && !fetched[of] {
 			fetched[of] = true
 			if _, err := t.Sync(ctx); err != nil && ctx.Err() == nil {
-				why := err.Error()
-				c.fetchStopped.Store(&why)
+				c.fetchStopped.Store(&FetchStop{err.Error(), c.loop.Now()})
 				c.log.Warn("the remote could not be fetched; Fairlead does not try again before `fairlead reload`, or a `fairlead task sync` that works",
 					"task", t.ID, "error", err)
 				fetch = false
 			}
 		}
 	}
+}
+
+// FetchStop is why tasks.fetch fetches no more, and since when.
+type FetchStop struct {
+	Why string
+	At  time.Time
+}
+
+// FetchStopped is nil while tasks.fetch goes on, and while no task is open. It runs in the loop.
+func (c *Controller) FetchStopped() *FetchStop {
+	if len(c.follow.open) == 0 {
+		return nil
+	}
+	return c.fetchStopped.Load()
 }
 
 // Fetched notes that a person's fetch has worked: tasks.fetch goes on.

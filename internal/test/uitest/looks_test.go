@@ -21,17 +21,16 @@ func TestOneLookForAStatus(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &page); err != nil {
 		t.Fatal(err)
 	}
-	looks := view.StatusLooks()
-	if len(page) != len(looks) || len(page) != 8 {
-		t.Errorf("the page has %d statuses, the terminal %d", len(page), len(looks))
+	if len(page) != 8 {
+		t.Errorf("the page has %d statuses", len(page))
 	}
 	for _, plain := range []bool{false, true} {
 		marks := map[string]view.Status{}
-		for s, look := range looks {
-			if page[s] != look {
-				t.Errorf("%s is %q on the page, and %q in the terminal", s, page[s], look)
-			}
+		for s, look := range page {
 			agent := view.AgentView{Status: s}
+			if own := [2]string{agent.Word(), agent.Mark(false)}; own != look {
+				t.Errorf("%s is %q on the page, and %q in the terminal", s, look, own)
+			}
 			mark := agent.Mark(plain)
 			if other, taken := marks[mark]; taken || mark == "" || plain && mark[0] >= 0x80 {
 				t.Errorf("%s and %s have the mark %q", s, other, mark)

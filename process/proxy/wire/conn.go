@@ -29,8 +29,8 @@ const (
 	sendPatience = 10 * time.Second // the other side reads at once, or it hangs
 )
 
-// socket is the end of a unix socket: *os.File and *net.UnixConn.
-type socket interface {
+// unixSocket is the end of a unix socket: *os.File and *net.UnixConn.
+type unixSocket interface {
 	io.ReadWriteCloser
 	syscall.Conn
 	SetReadDeadline(time.Time) error
@@ -41,12 +41,12 @@ type socket interface {
 type Conn struct {
 	PID int // of the proxy, at a caller's end
 
-	socket socket
+	socket unixSocket
 	send   sync.Mutex
 }
 
 // NewConn uses a unix stream socket.
-func NewConn(s socket) *Conn { return &Conn{socket: s} }
+func NewConn(s unixSocket) *Conn { return &Conn{socket: s} }
 
 // envelope is a frame.
 type envelope struct {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/fairlead-dev/fairlead/internal/runtimedir"
+	"github.com/fairlead-dev/fairlead/internal/socket"
 )
 
 const (
@@ -151,7 +152,7 @@ func SocketPath(folder string) (string, error) {
 func Find(folder string, role Role) (*Conn, error) {
 	var faults []error
 	for _, dir := range runtimedir.Dirs() {
-		s, err := connect(filepath.Join(dir, socketName(folder)))
+		s, err := socket.ConnectUnix(filepath.Join(dir, socketName(folder)))
 		if err != nil {
 			faults = append(faults, err)
 			continue
@@ -189,28 +190,6 @@ func (c *Conn) greet(role Role) error {
 	return nil
 }
 
-// connect connects to a unix socket, or returns at once.
-func connect(path string) (*os.File, error) {
-	syscall.ForkLock.RLock()
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err == nil {
-		unix.CloseOnExec(fd)
-	}
-	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return nil, fmt.Errorf("make a socket: %w", err)
-	}
-	err = unix.SetNonblock(fd, true)
-	if err == nil {
-		err = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
-	}
-	if err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("connect to %s: %w", path, err)
-	}
-	return os.NewFile(uintptr(fd), path), nil
-}
-
 // start starts a proxy if no process has the lock. No error if one has it: that process is a proxy, or about to start one.
 func start(folder string, o Options) error {
 	lock, err := os.OpenFile(filepath.Join(folder, lockFile), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
@@ -231,15 +210,12 @@ func start(folder string, o Options) error {
 }
 
 func flock(f *os.File) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
+	for {
+		err := socket.Control(f, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
 	}
-	inner := error(unix.EINTR)
-	for err == nil && errors.Is(inner, unix.EINTR) {
-		err = raw.Control(func(fd uintptr) { inner = unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) })
-	}
-	return errors.Join(err, inner)
 }
 
 // launch starts the process in between, and waits for it.

@@ -63,7 +63,7 @@ async function show(i) {
   if (!await claim(key)) return;
   const who = plain(i.agent || i.workflow_name || i.run_id, 60);
   const about = i.question ? `${i.question.id}: it asks` : i.kind === 'failed' ? 'It failed too often.' : i.kind === 'config' ? 'fairlead.yaml was changed, and is not obeyed until you confirm it.' : i.kind === 'branch' ? 'A branch lacks commits of a host that led before.'
-    : i.run_id ? `step ${plain(i.step_id, 60)} of ${plain(i.run_id, 48)}` : 'A daily limit stops work.';
+    : i.kind === 'fetch' ? 'tasks.fetch could not fetch the remote, and has stopped.' : i.run_id ? `step ${plain(i.step_id, 60)} of ${plain(i.run_id, 48)}` : 'A daily limit stops work.';
   const notice = new Notification(i.kind === 'failed' ? `${who} gave up` : `${who || 'The team'} waits for you`, { body: about, tag: key });
   notice.onclick = () => { window.focus(); location.hash = pageOf(i); notice.close(); };
 }

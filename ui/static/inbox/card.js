@@ -32,6 +32,7 @@ function Title({ item: i }) {
   if (i.kind === 'limit') return i.run_id ? html`<button type="button" class="link" onClick=${() => showRun(i.run_id)}><bdi>${plain(i.workflow_name, 80)}</bdi></button> <span>is paused</span>` : html`<span>${plain(i.why, 160)}</span>`;
   if (i.kind === 'config') return html`<span>fairlead.yaml was changed</span>`;
   if (i.kind === 'branch') return html`<span>A branch lacks commits of a host that led before</span>`;
+  if (i.kind === 'fetch') return html`<span><code>tasks.fetch</code> has stopped</span>`;
   if (i.task) return html`<button type="button" class="link" onClick=${() => showTask(i.run_id)}><bdi>${plain(i.task.title, 160) || 'untitled'}</bdi></button>`;
   return html`<button type="button" class="link" onClick=${() => showRun(i.run_id, i.step_id)}><bdi>${plain(i.step_id, 100)}</bdi></button> <span>of ${plain(i.workflow_name, 80)}</span>`;
 }
@@ -54,7 +55,7 @@ function Body({ item: i, id }) {
     case 'run': return html`<${RunBody} item=${i} />`;
     case 'limit': return html`<${LimitBody} item=${i} />`;
     case 'config': return html`<${ConfigBody} item=${i} />`;
-    case 'login': case 'billing': case 'branch': return html`<p class="need-why">${plain(i.why, 900)}</p>`;
+    case 'login': case 'billing': case 'branch': case 'fetch': return html`<p class="need-why">${plain(i.why, 900)}</p>`;
     default: return i.task && !i.input_schema ? html`<${TaskBody} item=${i} id=${id} />` : html`<${StepBody} item=${i} id=${id} />`;
   }
 }

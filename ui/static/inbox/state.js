@@ -27,7 +27,7 @@ export const needs = computed(() => {
 });
 
 /** Only what waits for no answer can be put away. @param {import('../shell/api.js').InboxItem} i */
-export const mayPutAway = (i) => i.kind === 'run' || i.kind === 'limit' || i.kind === 'failed' || i.kind === 'branch';
+export const mayPutAway = (i) => i.kind === 'run' || i.kind === 'limit' || i.kind === 'failed' || i.kind === 'branch' || i.kind === 'fetch';
 
 /** @param {import('../shell/api.js').InboxItem} i */
 export function putAway(i) {

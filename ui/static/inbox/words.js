@@ -33,6 +33,7 @@ export function needLook(i) {
     case 'limit': return { label: 'Limit', look: 'wait', mark: '\u2016' };
     case 'config': return { label: 'Configuration', look: 'wait', mark: '?' };
     case 'branch': return { label: 'Branch', look: 'wait', mark: '?' };
+    case 'fetch': return { label: 'Fetch', look: 'failed', mark: '!' };
     default: return { label: 'Question', look: 'wait', mark: '?' };
   }
 }

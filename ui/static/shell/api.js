@@ -131,7 +131,7 @@ const BASE = '/api/v1';
 /**
  * @typedef {object} InboxItem
  * @property {string} id
- * @property {string} kind step, permission, question, resume, failed, run, limit, branch, config
+ * @property {string} kind step, permission, question, resume, failed, run, limit, branch, config, fetch
  * @property {string} run_id
  * @property {string} step_id
  * @property {string} workflow_name
