@@ -40,6 +40,7 @@ import (
 	"github.com/fairlead-dev/fairlead/files/crewdocs"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/process/boottime"
@@ -240,7 +241,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Host:    shims,
 		Lookup:  lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
-		Room:    sessions.Room(d.Conf.Dir),
+		Room: sessions.Room(d.space.Path()), FreeDisk: func() (free, all uint64, err error) { return file.DiskFree(d.space.Path()) },
 		Proxy:   func() (outside.ProxyConn, error) { return findProxy(sessions.ProxyFolder(d.space.Path(""))) },
 		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})

@@ -20,6 +20,7 @@ type guard struct {
 	limits spawn.Limits
 	sight  sight // what of the machine is the session's
 	disk   disk
+	growth growth
 
 	fullSince time.Time // since when the session has had all its processes; zero: it has not
 
@@ -32,6 +33,7 @@ type guard struct {
 // guard begins to look after the session. Without a limit that needs it, it looks at nothing until someone asks.
 func (k *keeper) startGuard(l *Spec) {
 	k.guard = &guard{limits: l.Launch.Limits, sight: k.newSight(), disk: newDisk(writable(l))}
+	k.guard.growth.asked = make(chan struct{}, 1)
 	k.guard.confine(k)
 	if k.guard.limits.EndAtOutput {
 		go func() {
@@ -120,15 +122,21 @@ func (g *guard) watchDisk(k *keeper) {
 		if !g.disk.due(g.limits.Disk, time.Now()) {
 			continue
 		}
-		grown := g.disk.walk(stop)
+		grown := g.disk.walk(stop) + g.deleted()
 		g.mu.Lock()
-		grown += g.sight.deleted()
 		g.use.DiskBytes, g.peak.DiskBytes = grown, max(g.peak.DiskBytes, grown)
 		g.mu.Unlock()
 		if grown > g.limits.Disk {
 			k.limitReached(session.LimitDisk, false)
 		}
 	}
+}
+
+// deleted is what files take on a disk that are only open.
+func (g *guard) deleted() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sight.deleted()
 }
 
 // now are the figures for someone who asks. pid is the agent's process.
