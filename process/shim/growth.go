@@ -45,18 +45,23 @@ func (g *growth) now(k *keeper) int64 {
 }
 
 // watch looks when it is asked, and takes no larger part of the time for it than watchDisk does. Without a disk that has become fuller,
-// it walks through no folder. The session's output counts, too.
+// it walks through no folder. The session's output counts, too. Sessions may share folders, so none has grown by more than its own
+// processes have written.
 func (g *growth) watch(k *keeper) {
 	stop := func() bool { return closed(k.alone) }
 	d := newDisk(slices.DeleteFunc(slices.Clone(k.guard.disk.folders), func(dir string) bool { return !sameDisk(dir, k.folder) }))
 	last := later(k.record.StartedAt, time.Now().Add(-growthRecent))
 	d.begin(last, stop)
-	before, spooled := k.guard.deleted(), k.spool.safe()
+	before, wroteBefore := k.guard.deleted()+k.spool.safe(), int64(0)
 	for {
-		grown := d.walk(stop) + k.guard.deleted()
-		now, spool := time.Now(), k.spool.safe()
-		g.set((grown - before + spool - spooled) * int64(time.Second) / max(1, int64(now.Sub(last))))
-		before, spooled, last = grown, spool, now
+		grown, now := d.walk(stop)+k.guard.deleted()+k.spool.safe(), time.Now()
+		more := grown - before
+		wrote, known := k.guard.written()
+		if known {
+			more = min(more, wrote-wroteBefore)
+		}
+		g.set(int64(float64(max(0, more)) / now.Sub(last).Seconds()))
+		before, wroteBefore, last = grown, wrote, now
 		for fuller := false; !fuller; {
 			select {
 			case <-k.alone:
@@ -78,7 +83,7 @@ func (g *growth) watch(k *keeper) {
 func (g *growth) set(rate int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.rate = max(0, rate)
+	g.rate = rate
 }
 
 func later(a, b time.Time) time.Time {

@@ -139,6 +139,12 @@ func (g *guard) deleted() int64 {
 	return g.sight.deleted()
 }
 
+func (g *guard) written() (int64, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sight.written()
+}
+
 // now are the figures for someone who asks. pid is the agent's process.
 func (g *guard) now(pid int) session.Use {
 	if g == nil {

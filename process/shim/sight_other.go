@@ -30,6 +30,8 @@ func (*sight) memory(counts, time.Time) int64 { return 0 }
 
 func (*sight) deleted() int64 { return 0 }
 
+func (*sight) written() (int64, bool) { return 0, false }
+
 func childrenUsed() (largest int64, processor time.Duration) {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used) != nil {
