@@ -46,6 +46,7 @@ import (
 	"github.com/fairlead-dev/fairlead/process/boottime"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
+	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/read/indexer"
 	"github.com/fairlead-dev/fairlead/read/search"
 	"github.com/fairlead-dev/fairlead/ui"
@@ -230,7 +231,11 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
+	scope, err := shim.EnterScope(d.Conf.Dir)
+	if err != nil {
+		d.log.Debug("sessions get no cgroups; their shims hold their limits", "why", err)
+	}
+	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir, Scope: scope}
 	d.beside.shims.Store(shims)
 	d.sockets = caller.NewSessionSockets()
 	d.closers = append(d.closers, d.sockets.Close)
@@ -344,7 +349,11 @@ func (d *Daemon) index(ctx context.Context, j journal.Journal) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
+	scope, err := shim.EnterScope(d.Conf.Dir)
+	if err != nil {
+		d.log.Debug("sessions get no cgroups; their shims hold their limits", "why", err)
+	}
+	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir, Scope: scope}
 	d.search = search.New(d.space.Path("search.db"), search.BytesMax)
 	keeper := indexer.New(indexer.Options{
 		Index: d.search, Journal: j, Drivers: cli.Drivers(), Output: shims.Output, Size: shims.OutputBytes, Log: d.log,

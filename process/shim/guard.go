@@ -19,6 +19,7 @@ const (
 type guard struct {
 	limits spawn.Limits
 	sight  sight // what of the machine is the session's
+	group  *group
 	disk   disk
 	growth growth
 
@@ -32,7 +33,7 @@ type guard struct {
 
 // guard begins to look after the session. Without a limit that needs it, it looks at nothing until someone asks.
 func (k *keeper) startGuard(l *Spec) {
-	k.guard = &guard{limits: l.Launch.Limits, sight: k.newSight(), disk: newDisk(writable(l))}
+	k.guard = &guard{limits: l.Launch.Limits, sight: k.newSight(), group: k.group, disk: newDisk(writable(l))}
 	k.guard.growth.asked = make(chan struct{}, 1)
 	k.guard.confine(k)
 	if k.guard.limits.EndAtOutput {
@@ -76,14 +77,16 @@ func (g *guard) over(now time.Time) session.Limit {
 	seen := g.sight.processes()
 	g.note(seen, g.sight.about(seen), now)
 	if most := g.limits.Processes; most > 0 {
+		full := g.group.refuses() || seen.tasks >= most
 		switch {
-		case seen.tasks < most:
+		case !full:
 			g.fullSince = time.Time{}
 		case g.fullSince.IsZero():
 			g.fullSince = now
 		}
 		// The kernel lets a session have a few more than its limit, for process 1 of its view.
-		if seen.tasks >= most && (!g.sight.holdsTasks() && seen.tasks > most || seen.tasks > 2*most+tasksMore ||
+		held := g.sight.holdsTasks() || g.group.holdsTasks(g.limits)
+		if full && (!held && seen.tasks > most || seen.tasks > 2*most+tasksMore ||
 			now.Sub(g.fullSince) >= processesLast) {
 			return session.LimitProcesses
 		}
