@@ -103,6 +103,7 @@ func TestEaters(t *testing.T) {
 			}()
 			spec := limited(t, test.limits, "eat", test.what, strconv.Itoa(test.n))
 			spec.Launch.Dir = folder(test.what)
+			spec.Launch.View.Places[1].Path = spec.Launch.Dir
 			began := time.Now()
 			st := done(t, start(t, folder("session-"+test.what), spec))
 			close(over)
