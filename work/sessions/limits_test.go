@@ -150,17 +150,17 @@ func TestDiskLevel(t *testing.T) {
 		{0, 0, 0, diskEnough}, // a file system without a size
 	} {
 		free := test.before
-		f := &diskFloor{look: func() (uint64, uint64, error) { return free, test.all, nil }}
+		f := &lowDisk{look: func() (uint64, uint64, error) { return free, test.all, nil }}
 		f.level(time.Unix(0, 0).Add(second))
 		free = test.free
 		if got, left := f.level(time.Unix(0, 0).Add(2 * second)); got != test.want || test.all > 0 && left != int64(test.free) {
 			t.Errorf("%+v: level %d with %d bytes", test, got, left)
 		}
 	}
-	if floor, start := uint64(startDisk/floorShare), uint64(startDisk); floor >= start {
+	if low, start := uint64(startDisk/lowShare), uint64(startDisk); low >= start {
 		t.Error("a session may start and is ended at once")
 	}
-	f := &diskFloor{look: func() (uint64, uint64, error) { return 0, 0, errors.New("gone") }}
+	f := &lowDisk{look: func() (uint64, uint64, error) { return 0, 0, errors.New("gone") }}
 	if got, _ := f.level(time.Unix(1, 0)); got != diskEnough {
 		t.Error("it acts on a disk that it does not see")
 	}
@@ -196,16 +196,16 @@ func (f *filler) EndAt(_ context.Context, l session.Limit) error {
 	return nil
 }
 
-// TestHoldFloor: of two sessions that fill the disk, one ends, and the next one only after the first has had the time to end. Without
+// TestHoldDisk: of two sessions that fill the disk, one ends, and the next one only after the first has had the time to end. Without
 // one that fills it, the log says so once.
-func TestHoldFloor(t *testing.T) {
+func TestHoldDisk(t *testing.T) {
 	var log strings.Builder
 	fast, slow := &filler{rate: 9e6}, &filler{rate: 7e6}
 	c := New(nil, outside.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	c.procs = map[string]sessionhost.Process{"fast-1": fast, "slow-1": slow}
 	free := uint64(200e6)
-	f := &diskFloor{look: func() (uint64, uint64, error) { return free, 500e9, nil }}
-	hold := func() { c.holdFloor(t.Context(), f) }
+	f := &lowDisk{look: func() (uint64, uint64, error) { return free, 500e9, nil }}
+	hold := func() { c.holdDisk(t.Context(), f) }
 	hold()
 	if len(fast.ended)+len(slow.ended) > 0 {
 		t.Fatal("a session ends while enough disk is free")

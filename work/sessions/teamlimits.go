@@ -30,16 +30,16 @@ type LimitEnder interface {
 func (c *Controller) WatchTeam(ctx context.Context) {
 	l := c.opts.Config.Team.Limits
 	limited := l.MemoryBytes > 0 || l.Processes > 0 || l.DiskBytes > 0
-	floor := &diskFloor{look: c.opts.FreeDisk}
-	if !limited && floor.look == nil {
+	disk := &lowDisk{look: c.opts.FreeDisk}
+	if !limited && disk.look == nil {
 		return
 	}
 	for retry.Rest(ctx, teamEvery) {
 		if limited {
 			c.holdTeam(ctx, l)
 		}
-		if floor.look != nil {
-			c.holdFloor(ctx, floor)
+		if disk.look != nil {
+			c.holdDisk(ctx, disk)
 		}
 	}
 }
