@@ -40,11 +40,13 @@ import (
 	"github.com/fairlead-dev/fairlead/files/crewdocs"
 	"github.com/fairlead-dev/fairlead/files/workspace"
 	"github.com/fairlead-dev/fairlead/hosts/engine"
+	"github.com/fairlead-dev/fairlead/internal/file"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/version"
 	"github.com/fairlead-dev/fairlead/process/boottime"
 	"github.com/fairlead-dev/fairlead/process/driver"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
+	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/read/indexer"
 	"github.com/fairlead-dev/fairlead/read/search"
 	"github.com/fairlead-dev/fairlead/ui"
@@ -229,7 +231,11 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
+	scope, err := shim.EnterScope(d.Conf.Dir)
+	if err != nil {
+		d.log.Debug("sessions get no cgroups; their shims hold their limits", "why", err)
+	}
+	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir, Scope: scope}
 	d.beside.shims.Store(shims)
 	d.sockets = caller.NewSessionSockets()
 	d.closers = append(d.closers, d.sockets.Close)
@@ -240,7 +246,7 @@ func (d *Daemon) openEngine(ctx context.Context) error {
 		Host:    shims,
 		Lookup:  lookupEnv, BootID: workspace.BootID(), Log: d.log, Notices: notices,
 		ProcessConflicts: sessions.ProcessConflicts(d.Conf.Dir), Offer: d.offer, Sockets: d.sockets, RunsOnly: d.runsOnly,
-		Room:    sessions.Room(d.Conf.Dir),
+		Room: sessions.Room(d.space.Path()), FreeDisk: func() (free, all uint64, err error) { return file.DiskFree(d.space.Path()) },
 		Proxy:   func() (outside.ProxyConn, error) { return findProxy(sessions.ProxyFolder(d.space.Path(""))) },
 		Cluster: d.lead.cluster(d.space.Path("hosts"), shims),
 	})
@@ -343,7 +349,11 @@ func (d *Daemon) index(ctx context.Context, j journal.Journal) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir}
+	scope, err := shim.EnterScope(d.Conf.Dir)
+	if err != nil {
+		d.log.Debug("sessions get no cgroups; their shims hold their limits", "why", err)
+	}
+	shims := &sessions.Shims{Folder: d.space.Path("sessions"), Workspace: d.Conf.Dir, Scope: scope}
 	d.search = search.New(d.space.Path("search.db"), search.BytesMax)
 	keeper := indexer.New(indexer.Options{
 		Index: d.search, Journal: j, Drivers: cli.Drivers(), Output: shims.Output, Size: shims.OutputBytes, Log: d.log,

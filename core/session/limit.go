@@ -11,6 +11,7 @@ const (
 	LimitProcesses Limit = "processes"
 	LimitDisk      Limit = "disk"
 	LimitOutput    Limit = "output"
+	LimitFreeDisk  Limit = "free_disk" // no key: little of the disk was free, and the session filled it fastest
 )
 
 // Use is what the processes of a session use of their machine, or have used at its end. Zero is unknown.

@@ -103,8 +103,7 @@ func (k *keeper) fork(path string, l *Spec) error {
 		ends.closeOurs()
 		return err
 	}
-	var pid int
-	asVictims(func() { pid, err = forkExec(path, argv, proc) })
+	pid, err := k.forkBounded(path, argv, proc, l)
 	if err != nil {
 		ends.closeOurs()
 		if passes(err) {
@@ -138,6 +137,34 @@ func (k *keeper) fork(path string, l *Spec) error {
 	k.spool.start(ends.output)
 	k.input = newInput(ends.input, l.Launch.Input, l.Launch.KeepStdin, l.PTY)
 	return nil
+}
+
+// forkBounded starts the agent in a cgroup with its limits, where there is one. Where it cannot be made, the looks hold the limits.
+func (k *keeper) forkBounded(path string, argv []string, proc *syscall.ProcAttr, l *Spec) (pid int, err error) {
+	if k.group, err = makeGroup(l.Scope, k.record.Mark, l.Launch.Limits); err != nil {
+		k.log.Print("the session has no cgroup: %v", err)
+	}
+	if k.group != nil {
+		in := *proc
+		attr := *proc.Sys
+		in.Sys = &attr
+		dir, err := k.group.attach(&attr)
+		if err == nil {
+			defer dir.Close()
+			asVictims(func() { pid, err = forkExec(path, argv, &in) })
+		}
+		if err == nil {
+			return pid, nil
+		}
+		k.log.Print("the session does not start in its cgroup: %v", err)
+		k.group.remove()
+		k.group = nil
+	}
+	asVictims(func() { pid, err = forkExec(path, argv, proc) })
+	if err != nil {
+		return 0, err
+	}
+	return pid, nil
 }
 
 // passes distinguishes a busy machine from a wrong command.

@@ -19,7 +19,9 @@ const (
 type guard struct {
 	limits spawn.Limits
 	sight  sight // what of the machine is the session's
+	group  *group
 	disk   disk
+	growth growth
 
 	fullSince time.Time // since when the session has had all its processes; zero: it has not
 
@@ -31,7 +33,8 @@ type guard struct {
 
 // guard begins to look after the session. Without a limit that needs it, it looks at nothing until someone asks.
 func (k *keeper) startGuard(l *Spec) {
-	k.guard = &guard{limits: l.Launch.Limits, sight: k.newSight(), disk: newDisk(writable(l))}
+	k.guard = &guard{limits: l.Launch.Limits, sight: k.newSight(), group: k.group, disk: newDisk(writable(l))}
+	k.guard.growth.asked = make(chan struct{}, 1)
 	k.guard.confine(k)
 	if k.guard.limits.EndAtOutput {
 		go func() {
@@ -74,14 +77,16 @@ func (g *guard) over(now time.Time) session.Limit {
 	seen := g.sight.processes()
 	g.note(seen, g.sight.about(seen), now)
 	if most := g.limits.Processes; most > 0 {
+		full := g.group.refuses() || seen.tasks >= most
 		switch {
-		case seen.tasks < most:
+		case !full:
 			g.fullSince = time.Time{}
 		case g.fullSince.IsZero():
 			g.fullSince = now
 		}
 		// The kernel lets a session have a few more than its limit, for process 1 of its view.
-		if seen.tasks >= most && (!g.sight.holdsTasks() && seen.tasks > most || seen.tasks > 2*most+tasksMore ||
+		held := g.sight.holdsTasks() || g.group.holdsTasks(g.limits)
+		if full && (!held && seen.tasks > most || seen.tasks > 2*most+tasksMore ||
 			now.Sub(g.fullSince) >= processesLast) {
 			return session.LimitProcesses
 		}
@@ -120,15 +125,27 @@ func (g *guard) watchDisk(k *keeper) {
 		if !g.disk.due(g.limits.Disk, time.Now()) {
 			continue
 		}
-		grown := g.disk.walk(stop)
+		grown := g.disk.walk(stop) + g.deleted()
 		g.mu.Lock()
-		grown += g.sight.deleted()
 		g.use.DiskBytes, g.peak.DiskBytes = grown, max(g.peak.DiskBytes, grown)
 		g.mu.Unlock()
 		if grown > g.limits.Disk {
 			k.limitReached(session.LimitDisk, false)
 		}
 	}
+}
+
+// deleted is what files take on a disk that are only open.
+func (g *guard) deleted() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sight.deleted()
+}
+
+func (g *guard) written() (int64, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sight.written()
 }
 
 // now are the figures for someone who asks. pid is the agent's process.

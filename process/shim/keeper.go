@@ -34,6 +34,7 @@ type keeper struct {
 	wall   *wall    // the view in which the agent runs; nil: none
 
 	guard    *guard     // looks after its limits; nil: it is about to start
+	group    *group     // its cgroup; nil: it has none
 	starting sync.Mutex // of a proxy: the process that starts it is waited for by that alone
 
 	portsTouched time.Time
@@ -187,6 +188,7 @@ func (k *keeper) undo() {
 		k.sweep()
 	}
 	k.wall.unserve()
+	k.group.remove()
 	k.leave()
 	k.unlisten()
 }
@@ -297,9 +299,14 @@ func (k *keeper) bury() {
 	k.wall.unserve()
 	k.release()
 	k.leave()
+	kernels := k.group.ended()
+	k.group.remove()
 	size, cut := k.spool.finish(k.output)
 	k.crash("spool_synced")
 	k.mu.Lock()
+	if k.limit == "" && k.waited.Signaled() {
+		k.limit = kernels
+	}
 	e := &session.Exit{
 		Code: -1, At: k.endedAt.UTC(), SpoolBytes: size, CutBytes: cut, Swept: len(k.swept), Ordered: k.ordered, Why: k.why,
 		Limit: k.limit, OfTeam: k.limitOfTeam, Use: k.guard.last(),

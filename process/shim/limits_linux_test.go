@@ -95,6 +95,19 @@ func eat(what string, n int) {
 				_ = unix.Nanosleep(&unix.Timespec{Sec: 3600}, nil)
 			}()
 		}
+	case "flood": // of a disk, also when it is full
+		f, err := os.Create("eaten")
+		must(err)
+		for {
+			if _, err := f.Write(make([]byte, mib)); err != nil {
+				wait.Pause(10 * time.Millisecond)
+			}
+		}
+	case "spill":
+		for {
+			_, err := os.Stdout.Write(make([]byte, mib))
+			must(err)
+		}
 	case "disk":
 		must(os.WriteFile("eaten", make([]byte, n), 0o600))
 	case "rewrite": // what is there is written again: nothing grows

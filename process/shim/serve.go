@@ -218,6 +218,9 @@ func (k *keeper) do(p *peer, o *order, a *answer) error {
 		st := k.status()
 		a.Status = &st
 		return nil
+	case "growth":
+		a.Size = k.guard.growth.now(k)
+		return nil
 	case "send":
 		return k.input.send(o.Offset, o.Data, o.Label)
 	case "close_input":

@@ -45,8 +45,9 @@ type Spec struct {
 
 	DeadMan *host.DeadMan `json:"dead_man,omitempty"` // of a session that a host runs under a lease; nil: none
 
-	Grace time.Duration `json:"grace_ns"` // between SIGTERM and SIGKILL where End names none; 0 means 10 s
-	Exe   string        `json:"-"`        // the binary that is executed again as the shim; default: this one
+	Scope string        `json:"scope,omitempty"` // the cgroup in which a session with limits gets one; empty: none. EnterScope has it
+	Grace time.Duration `json:"grace_ns"`        // between SIGTERM and SIGKILL where End names none; 0 means 10 s
+	Exe   string        `json:"-"`               // the binary that is executed again as the shim; default: this one
 }
 
 // Phase is the state of a session's process.

@@ -306,6 +306,34 @@ func (s *sight) deleted() (bytes int64) {
 	return bytes
 }
 
+// written is what the session's processes have written so far, to files and elsewhere, those that have ended and the shim included. It is
+// an upper bound: it counts what goes to a disk twice, and what was written again. known is false if a process keeps it secret.
+func (s *sight) written() (bytes int64, known bool) {
+	dirs := append(s.processes().dirs, "/proc/self") // which has reaped some of them
+	if s.view {
+		dirs = append(dirs, s.top+"/"+s.first)
+	}
+	for _, dir := range dirs {
+		text, err := os.ReadFile(dir + "/io")
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+			return 0, false
+		}
+		bytes += writtenIn(text)
+	}
+	return bytes, true
+}
+
+// writtenIn reads proc_pid_io(5).
+func writtenIn(text []byte) (bytes int64) {
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(line, ":")
+		if key == "wchar" || key == "write_bytes" {
+			bytes += number([]byte(value))
+		}
+	}
+	return bytes
+}
+
 // segmentBytes reads the System V segments of the session.
 func (s *sight) segmentBytes() (bytes int64, seen bool) {
 	if s.segments == nil {

@@ -3,8 +3,13 @@
 package shim
 
 import (
+	"errors"
+	"os"
 	"syscall"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/process/spawn"
 )
 
 const tasksMore = 0
@@ -30,6 +35,8 @@ func (*sight) memory(counts, time.Time) int64 { return 0 }
 
 func (*sight) deleted() int64 { return 0 }
 
+func (*sight) written() (int64, bool) { return 0, false }
+
 func childrenUsed() (largest int64, processor time.Duration) {
 	var used syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_CHILDREN, &used) != nil {
@@ -41,3 +48,21 @@ func childrenUsed() (largest int64, processor time.Duration) {
 func changedAt(st *syscall.Stat_t) time.Time { return time.Unix(st.Ctimespec.Sec, st.Ctimespec.Nsec) }
 
 func asVictims(start func()) { start() }
+
+// EnterScope finds no cgroups on this system.
+func EnterScope(string) (string, error) { return "", errors.New("there are no cgroups on this system") }
+
+// group is the cgroup of a session, of which there is none here.
+type group struct{}
+
+func makeGroup(string, string, spawn.Limits) (*group, error) { return nil, nil }
+
+func (*group) attach(*syscall.SysProcAttr) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+func (*group) holdsTasks(spawn.Limits) bool { return false }
+
+func (*group) refuses() bool { return false }
+
+func (*group) ended() session.Limit { return "" }
+
+func (*group) remove() {}

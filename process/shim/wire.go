@@ -16,7 +16,7 @@ import (
 // first, and one JSON value.
 type order struct {
 	ID      uint64 `json:"id,omitempty"`
-	Op      string `json:"op"` // launch, hello, status, send, close_input, interrupt, extend, end
+	Op      string `json:"op"` // launch, hello, status, growth, send, close_input, interrupt, extend, end
 	Version int    `json:"v,omitempty"`
 	Fence   uint64 `json:"fence,omitempty"`
 	Offset  int64  `json:"offset,omitempty"`
@@ -36,7 +36,7 @@ type answer struct {
 	Event   string  `json:"event,omitempty"` // spool, exit, fenced
 	Version int     `json:"v,omitempty"`
 	Status  *Status `json:"status,omitempty"`
-	Size    int64   `json:"size,omitempty"` // spool: bytes that may be read now
+	Size    int64   `json:"size,omitempty"` // spool: bytes that may be read now; growth: bytes a second
 	Fault   *fault  `json:"fault,omitempty"`
 }
 

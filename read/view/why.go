@@ -33,7 +33,7 @@ type PastSession struct {
 	Outcome   string     `json:"outcome" doc:"ok, failed, cannot_start, lost, withdrawn, cancelled, rate_limited, conversation_lost; empty while the session is open"`
 	Why       string     `json:"why" doc:"In words"`
 	Bytes     int64      `json:"bytes" doc:"Bytes of output"`
-	Limit     string     `json:"limit,omitempty" doc:"The limit of its processes for which it was ended" enum:"memory,processes,disk,output"`
+	Limit     string     `json:"limit,omitempty" doc:"The limit of its processes for which it was ended" enum:"memory,processes,disk,output,free_disk"`
 	Use       *UseView   `json:"use,omitempty" doc:"What its processes have used of their machine; left out if that is not known"`
 }
 

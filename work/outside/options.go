@@ -55,6 +55,9 @@ type Options struct {
 	// production implementation.
 	Room func() (why string)
 
+	// FreeDisk is how many bytes are free where .fairlead is, of how many. nil: no session ends because the disk is full.
+	FreeDisk func() (free, all uint64, err error)
+
 	// Look is the evidence about a session that no daemon follows; it changes nothing. nil where a daemon
 	// runs. The error says why the evidence is not known.
 	Look func(ctx context.Context, session string) (sessionhost.Proof, error)

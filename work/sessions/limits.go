@@ -28,6 +28,10 @@ func lower(own, team int64) int64 {
 
 // LimitWords say for which limit a session was ended, and what helps.
 func LimitWords(conf *config.Agent, team config.Limits, exit session.Exit) string {
+	if exit.Limit == session.LimitFreeDisk {
+		return "the free disk was almost used up, and its folders grew fastest: free disk space, look at what it writes, or set limits.disk " +
+			"in fairlead.yaml"
+	}
 	own := map[session.Limit]int64{
 		session.LimitMemory: conf.Limits.MemoryBytes, session.LimitProcesses: int64(conf.Limits.Processes),
 		session.LimitDisk: conf.Limits.DiskBytes, session.LimitOutput: 1,

@@ -14,6 +14,7 @@ const (
 	startMemory = 512e6           // what an agent's program takes until its first answer
 	startDisk   = 256e6           // for its output, and for the journal
 	startShare  = 16              // of a small memory or a small disk, one part in so many is enough
+	lowShare    = 2               // of the disk that a start needs: below that part of it, a session that runs is ended
 	roomEvery   = 2 * time.Second // a program has its memory by then, so the next session sees what is left
 )
 

@@ -25,6 +25,7 @@ import (
 type Shims struct {
 	Folder    string // contains a folder for each session
 	Workspace string // marks the processes with the workspace that they belong to
+	Scope     string // the cgroup for those of sessions; empty: they get none
 	Exe       string // the binary to execute; empty: this one
 
 	mu     sync.Mutex
@@ -50,7 +51,7 @@ func (h *Shims) StartLeased(ctx context.Context, session string, epoch uint64, l
 		return nil, fmt.Errorf("create the folder of the sessions: %w", err)
 	}
 	handle, err := shim.Start(ctx, h.folder(session), shim.Spec{
-		Session: session, Workspace: h.Workspace, Fence: epoch, Launch: launch, Grace: grace, Exe: h.Exe, DeadMan: man,
+		Session: session, Workspace: h.Workspace, Fence: epoch, Launch: launch, Grace: grace, Scope: h.Scope, Exe: h.Exe, DeadMan: man,
 	})
 	if err != nil {
 		return nil, fencing(err)
