@@ -82,6 +82,11 @@ func child() {
 			panic(err)
 		}
 	}
+	if global := os.Getenv("FAIRLEAD_TASK_TEST_GLOBAL"); global != "" {
+		if err := os.Setenv("GIT_CONFIG_GLOBAL", global); err != nil {
+			panic(err)
+		}
+	}
 	t, err := Load(file)
 	if err != nil {
 		panic(err)

@@ -402,10 +402,13 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			if commit, err = replay(ctx, t, tip, work, tree); err != nil {
 				return done, err
 			}
+			if commit, err = t.signedAgain(ctx, tip, commit); err != nil {
+				return done, err
+			}
 			done.Joined = commit == ""
 		}
 		if commit == "" {
-			if commit, err = t.commit(ctx, nil, tree, t.message(), parents...); err != nil {
+			if commit, err = t.landing(ctx, tree, parents...); err != nil {
 				return done, err
 			}
 		}
