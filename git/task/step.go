@@ -98,12 +98,21 @@ func (t Task) Check(ctx context.Context, out io.Writer) error {
 			fmt.Errorf("the folder is in the middle of a merge, and these files have conflicts: %s. Resolve them, `git add` them, and commit", someOf(names)),
 		}
 	}
-	if len(t.Checks) == 0 {
-		_, err := fmt.Fprintln(out, "no checks are configured (tasks.checks in fairlead.yaml)")
-		return err
-	}
 	before, err := t.Snapshot(ctx)
 	if err != nil {
+		return err
+	}
+	if from, err := t.Before(ctx, before.Commit); err != nil {
+		return err
+	} else if left, err := t.leftConflicts(ctx, from, before.Commit); err != nil {
+		return err
+	} else if len(left) > 0 {
+		return &CheckFailed{
+			"", fmt.Errorf("these files have conflicts of a merge that are not resolved (lines from <<<<<<< to >>>>>>>): %s. Resolve them, and commit", someOf(left)),
+		}
+	}
+	if len(t.Checks) == 0 {
+		_, err := fmt.Fprintln(out, "no checks are configured (tasks.checks in fairlead.yaml)")
 		return err
 	}
 	if err := runSetup(ctx, t, out, t.Tree, setupFile(t), before.Tree); errors.As(err, new(*SetupFailed)) {
@@ -495,7 +504,7 @@ func (t Task) merged(ctx context.Context, tip, work string) (tree string, err er
 		return lines[0], nil
 	}
 	if worktree.GitHasNone(err) && len(lines) > 1 {
-		return "", &Conflict{Base: t.Base, Files: lines[1:]}
+		return "", &Conflict{Base: t.Base, Files: lines[1:], Lines: t.conflictLines(ctx, lines[0], lines[1:])}
 	}
 	if err == nil {
 		err = errors.New("git merge-tree printed nothing; it needs git 2.38 or newer")

@@ -276,6 +276,12 @@ func (t Task) Make(ctx context.Context) (err error) {
 	return makeFolder(ctx, t, "", "")
 }
 
+// Unmake removes the folder of a task that did not begin, and its ref.
+func (t Task) Unmake(ctx context.Context) error {
+	_, err := t.ask(ctx, nil, "update-ref", "-d", t.Ref())
+	return errors.Join(err, os.RemoveAll(t.Tree))
+}
+
 // free reports what is in the place of the folder.
 func free(t Task) error {
 	if _, err := os.Lstat(t.Tree); err == nil {

@@ -135,10 +135,13 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	if err := os.MkdirAll(t.Run, DirMode); err != nil {
 		return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
 	}
-	begun := false
+	made, begun := false, false
 	defer func() {
 		// after any other error the run may have started
 		if err != nil && (!begun || errors.As(err, new(*table.Refusal)) || errors.As(err, new(*runstate.FileFaults))) {
+			if made {
+				err = errors.Join(err, t.Unmake(ctx))
+			}
 			err = errors.Join(err, os.RemoveAll(t.Tree), os.RemoveAll(t.Run))
 		}
 	}()
@@ -163,6 +166,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	if err := errors.Join(t.Save(), t.Make(ctx)); err != nil {
 		return no(err)
 	}
+	made = true
 	most := taskIterationsMax
 	req, err := prepareRun(view.RunFlags{
 		Workflow: filepath.Join(t.Run, task.WorkflowName), Repo: workspace, RunID: id,
