@@ -54,6 +54,7 @@ func (m *move) indexLock() string  { return filepath.Join(m.Git, "index.lock") }
 func (m *move) branchLock() string {
 	return filepath.Join(m.common, "refs", "heads", filepath.FromSlash(m.Branch)+".lock")
 }
+
 func (m *move) using(i string) []string {
 	return append([]string{"GIT_INDEX_FILE=" + m.in(i), "GIT_DIR=" + m.Git, "GIT_WORK_TREE=" + m.Dir}, asStored...)
 }
