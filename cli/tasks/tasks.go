@@ -135,7 +135,10 @@ func next(t *view.TaskView) string {
 		}
 		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id + why
 	default:
-		return strings.Join(slices.DeleteFunc([]string{cli.Line(DidNotLand(t), cli.ErrorWidth), why}, func(s string) bool { return s == "" }), "; ")
+		if failed := DidNotLand(t); failed != "" {
+			return strings.TrimSuffix(cli.Line(failed, cli.ErrorWidth)+"; "+why, "; ")
+		}
+		return why
 	}
 }
 

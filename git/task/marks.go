@@ -57,7 +57,7 @@ func (t Task) conflictLines(ctx context.Context, tree string, names []string) (l
 	return lines
 }
 
-// leftConflicts lists files of a commit with a conflict that git has written there and nobody has resolved: the name at its end is that of
+// leftConflicts lists files of a commit with a conflict that git has written there and that is not resolved: the name at its end is that of
 // a branch or commit, and the file has these lines there. A file that had conflicts in `from` already, such as one that explains them, is
 // none of them.
 func (t Task) leftConflicts(ctx context.Context, from, commit string) (left []string, err error) {

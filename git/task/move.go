@@ -134,6 +134,13 @@ func (t Task) repair(ctx context.Context) error {
 	if m.Branch != t.Base || commits(m.From, m.To) != nil {
 		return fmt.Errorf("%s is not what Fairlead wrote; look at the checkout of branch %s, and remove the file", m.note(), t.Base)
 	}
+	all, err := t.checkouts(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(all, checkout{m.Dir, m.Git}) { // it was removed; or another program wrote the note
+		m.Dir, m.Git = "", ""
+	}
 	end, err := m.lockAlive()
 	if err != nil {
 		return err
@@ -163,7 +170,7 @@ func (m *move) begin() (end func(), err error) {
 	}
 	view := m.in("view")
 	if err := errors.Join(os.RemoveAll(m.scratch()), os.MkdirAll(view, 0o700), os.WriteFile(m.in("lock"), []byte("fairlead\n"), 0o600),
-		// A git folder that is on no branch. So git changes the branch without a lock of the checkout's HEAD, of which nothing says whose it is.
+		// A git folder that is on no branch: git changes the branch without a lock of the checkout's HEAD, and nothing would say whose that is.
 		os.WriteFile(filepath.Join(view, "HEAD"), []byte(m.To+"\n"), 0o600),
 		os.WriteFile(filepath.Join(view, "commondir"), []byte(m.common+"\n"), 0o600),
 		file.StoreJSON(m.note(), m)); err != nil {
@@ -292,15 +299,12 @@ func (m *move) settle(ctx context.Context) error {
 	if m.Dir == "" {
 		return m.finish()
 	}
-	if _, err := os.Lstat(m.Git); errors.Is(err, fs.ErrNotExist) { // the checkout was removed
-		return m.finish()
-	}
 	at, err := worktree.Git{Dir: m.common}.Run(ctx, worktree.GitWorkMax, append([]string{"GIT_DIR=" + m.common}, asStored...), nil,
 		"rev-parse", "--verify", "--quiet", "refs/heads/"+m.Branch)
 	if err != nil && !worktree.GitHasNone(err) {
 		return err
 	}
-	if strings.TrimSpace(at) == m.To { // the files are there; with the lock, nobody has changed the index since
+	if strings.TrimSpace(at) == m.To { // the files are there; while the lock is there, no git has changed the index
 		if _, err := os.Lstat(m.index()); err == nil && m.ours() {
 			if err := os.Rename(m.index(), filepath.Join(m.Git, "index")); err != nil {
 				return err

@@ -66,7 +66,8 @@ func metric(r *workflow.Run, step workflow.StepID, name string) string {
 func notLanded(r *workflow.Run) task.Failure {
 	_, p, ok := r.Find(task.StepLand)
 	_, approve, asked := r.Find(task.StepApprove)
-	if !ok || p.State != workflow.Failed && p.State != workflow.Pending || asked && p.State == workflow.Pending && approve.State == workflow.Completed {
+	sentBack := ok && p.State == workflow.Pending && (!asked || approve.State != workflow.Completed)
+	if !ok || p.State != workflow.Failed && !sentBack {
 		return task.Failure{}
 	}
 	return task.ParseFailure(func(name string) string { return metric(r, task.StepLand, name) })
