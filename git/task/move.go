@@ -169,8 +169,9 @@ func (m *move) begin() (end func(), err error) {
 		return nil, err
 	}
 	view := m.in("view")
-	if err := errors.Join(os.RemoveAll(m.scratch()), os.MkdirAll(view, 0o700), os.WriteFile(m.in("lock"), []byte("fairlead\n"), 0o600),
-		// A git folder that is on no branch: git changes the branch without a lock of the checkout's HEAD, and nothing would say whose that is.
+	if err := errors.Join(os.RemoveAll(m.scratch()), os.MkdirAll(view, 0o700),
+		os.WriteFile(m.in("lock"), []byte("fairlead\n"), 0o600),
+		// A git folder that is on no branch: with it git needs no lock of the checkout's HEAD, of which nothing would say whose it is.
 		os.WriteFile(filepath.Join(view, "HEAD"), []byte(m.To+"\n"), 0o600),
 		os.WriteFile(filepath.Join(view, "commondir"), []byte(m.common+"\n"), 0o600),
 		file.StoreJSON(m.note(), m)); err != nil {
