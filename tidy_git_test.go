@@ -27,7 +27,8 @@ var gitFolders = map[string][]string{
 	"hosts/membership/takeover.go":      {"c.places.Root"},
 	"work/runs/worktree.go":             {"repo", "req.repo"},
 	"git/task/copy.go":                  {"workspace"},
-	"git/task/step.go":                  {"place"}, // the person's checkout of the base
+	"git/task/move.go":                  {"dir", "m.Dir", "m.common", "m.scratch()"}, // the person's checkout of the base, and a folder of Fairlead's
+	"git/task/moveback.go":              {"m.Dir"},
 	"git/task/task.go":                  {"t.Repo", "workspace"},
 	"git/transfer/update.go":            {"root"},
 	"git/worktree/clone.go":             {"making", "origin"},

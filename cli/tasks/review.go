@@ -3,6 +3,7 @@ package tasks
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,11 +31,15 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	if err != nil {
 		return err
 	}
-	asked, err := askedAbout(ctx, a, id)
+	about, err := askedAbout(ctx, a, id)
 	if err != nil {
 		return err
 	}
 	var from, commit, head string
+	var asked *view.TaskAsked
+	if about != nil {
+		asked = about.Asked
+	}
 	if asked != nil && (task.Review{Task: t}).Has(ctx, asked.Commit, asked.From) {
 		from, commit = asked.From, asked.Commit
 		head = fmt.Sprintf("tree %s; `fairlead merge %s --tree %[1]s` approves exactly this\n", shortTree(asked.Tree), cli.Plain(id))
@@ -50,6 +55,9 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	args := []string{"-C", t.Repo, "--no-pager", "diff", "--no-color", "--no-ext-diff", "--no-textconv"}
 	if stat {
 		args = append(args, "--stat")
+	}
+	if about != nil && about.Landing != nil {
+		head = cli.Line(cmp.Or(DidNotLand(about), about.Why), cli.ErrorWidth) + "\n" + head
 	}
 	cmd := exec.CommandContext(ctx, "git", append(args, first(ctx, t, from, commit)...)...) //nolint:gosec // two commits
 	cmd.Stderr = a.Err
@@ -181,8 +189,8 @@ var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 // shortTree is what is printed of the hash of a tree. It comes from a report.
 func shortTree(tree string) string { return cli.Plain(tree[:min(len(tree), view.TreeDigits)]) }
 
-// askedAbout is what a person is asked about a task, as the journal has it; nil: no person is asked.
-func askedAbout(ctx context.Context, a *cli.App, id string) (asked *view.TaskAsked, err error) {
+// askedAbout is a task about which a person may be asked, as the journal has it; nil: it has none.
+func askedAbout(ctx context.Context, a *cli.App, id string) (about *view.TaskView, err error) {
 	client, err := a.DialToRead(ctx)
 	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
 		return nil, nil
@@ -193,13 +201,10 @@ func askedAbout(ctx context.Context, a *cli.App, id string) (asked *view.TaskAsk
 	defer func() { err = errors.Join(err, client.Close()) }()
 	r, err := client.Runs.Show(ctx, id)
 	var p *api.Problem
-	if errors.As(err, &p) && p.Status == http.StatusNotFound || err == nil && r.Task == nil {
+	if errors.As(err, &p) && p.Status == http.StatusNotFound {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return r.Task.Asked, nil
+	return r.Task, err
 }
 
 // Comment keeps a comment on a line until the next request.
@@ -324,6 +329,12 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 			}
 			_, err := fmt.Fprintf(a.Out, "task %s has landed%s\n", name, said)
 			return err
+		case r.Task.Asked != nil && DidNotLand(r.Task) != "": // its agent was quicker than this command
+			return &cli.Coded{
+				Code: cli.ExitFailed,
+				Err: fmt.Errorf("task %s has not landed, went back to %s, and is shown again: %s. Look at it again: fairlead diff %s", name,
+					cli.Plain(r.Task.Agent), cli.Line(r.Task.Why, cli.ErrorWidth), name),
+			}
 		case r.Task.Asked != nil && r.Task.Why != "":
 			return &cli.Coded{
 				Code: cli.ExitWaits,

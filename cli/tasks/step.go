@@ -58,6 +58,7 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 			break
 		}
 		said, err = land(ctx, a, t, metrics)
+		maps.Copy(metrics, task.FailureOf(err).Metrics())
 	default:
 		return &cli.Coded{
 			Code: cli.ExitUsage,

@@ -131,12 +131,31 @@ func next(t *view.TaskView) string {
 		return cli.Plain(t.PullRequest)
 	case t.Asked != nil, t.Status == view.TaskNeedsYou && why == "":
 		if why != "" {
-			why = "; shown again: " + why
+			why = "; " + shownAgain(t) + why
 		}
 		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id + why
 	default:
+		if failed := DidNotLand(t); failed != "" {
+			return strings.TrimSuffix(cli.Line(failed, cli.ErrorWidth)+"; "+why, "; ")
+		}
 		return why
 	}
+}
+
+// shownAgain begins the reason why a task waits for a person once more; empty: the reason says it.
+func shownAgain(t *view.TaskView) string {
+	if DidNotLand(t) != "" {
+		return ""
+	}
+	return "shown again: "
+}
+
+// DidNotLand says what a task's newest landing met that its own work can end; empty: nothing.
+func DidNotLand(t *view.TaskView) string {
+	if t.Landing == nil {
+		return ""
+	}
+	return task.Failure{Kind: t.Landing.Failed, Files: t.Landing.Files}.Sentence(t.Base)
 }
 
 // Open reads the task with an id.

@@ -80,7 +80,7 @@ agents:
 	}
 	n := 0
 	ways := []string{"", "both", "both folder"}
-	for i, point := range []string{"before commit-tree", "before --ff-only", "after --ff-only", "after for-each-ref"} {
+	for i, point := range []string{"before commit-tree", "before read-tree -m", "after update-ref -m", "after for-each-ref"} {
 		way := i % len(ways)
 		for _, with := range testsize.Pick(ways[way:way+1], ways, ways) {
 			n++

@@ -120,10 +120,14 @@ func (r *Run) reset(id StepID, how *Reset) {
 	if how.Gate != "" && id != how.Target {
 		v.BlockedBy = how.Gate
 	}
+	kept := Facts{}
 	if how.Gate == id {
 		v.ReportPath, v.LastError = p.ReportPath, p.LastError
+		if !how.Uncounted { // what it measured says with its error why it sent the run back; a person's own reason has no measures
+			kept.Metrics = p.Metrics
+		}
 	}
-	p.Value, p.Facts, p.Items = v, Facts{}, nil
+	p.Value, p.Facts, p.Items = v, kept, nil
 }
 
 func (r *Run) move(moved *Moved, ch *change.Change) {

@@ -78,6 +78,21 @@ func TestLandsOnABaseThatHasChanged(t *testing.T) {
 						!strings.Contains(again.Why, "branch main no longer has commit") {
 						t.Errorf("main is at %s: %v", got, again)
 					}
+					s, err := task.Show(t.Context(), task.Run) // what would come back is shown, and lands if the person wants it
+					if err != nil && strings.Contains(err.Error(), "have no commit in common") {
+						return // there is nothing to compare with
+					}
+					w.must(err)
+					back := w.git(w.repo, "ls-tree", "--name-only", "main", "secret.txt") == ""
+					if said := strings.Contains(strings.Join(s.Stat, "\n"), "secret.txt"); said != back {
+						t.Errorf("secret.txt comes back: %v; shown: %q", back, s.Stat)
+					}
+					task.Asked = s.Asked
+					_, err = task.Land(t.Context(), &bytes.Buffer{})
+					w.must(err)
+					if got := w.git(w.repo, "diff", "--name-only", tip, "main"); strings.Contains(got, "secret") != back {
+						t.Errorf("it brought %q", got)
+					}
 					return
 				}
 				if got := w.git(w.repo, "diff", "--name-status", tip, "main"); got != "A\tn.txt" {

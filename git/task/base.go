@@ -486,14 +486,17 @@ func (t Task) sendBack(ctx context.Context, commit string, c *Conflict) error {
 		return errors.Join(t.Refresh(ctx), c)
 	}
 	names, _, err := t.bring(ctx, commit)
-	if err := cmp.Or(err, t.waits(names, goesOn)); err != nil {
+	if err != nil {
 		return err
+	}
+	if err := t.waits(names, goesOn); err != nil {
+		return &NotLanded{Failure{Kind: FailedConflict, Files: names, Lines: c.Lines}, err.Error()}
 	}
 	if len(names) == 0 {
 		return &Again{fmt.Sprintf("it conflicted with branch %s, which is merged into its folder now, and no conflict is left there",
 			t.Base)}
 	}
-	return &Conflict{t.Base, names, true}
+	return &Conflict{t.Base, names, c.Lines, true}
 }
 
 // sendBackFailed is the error of landing if the checks failed on content that is in no folder: the base was merged into it. The

@@ -64,8 +64,9 @@ func TestBaseIsMerged(t *testing.T) {
 				}
 				var conflict *Conflict
 				if _, err := w.land(&w.task); !errors.As(err, &conflict) ||
-					!strings.Contains(err.Error(), "the conflicts are left in these files: a.txt. Resolve") {
-					w.Fatalf("landed: %v", err)
+					!strings.Contains(err.Error(), "the conflicts are left in these files: a.txt. Resolve") ||
+					FailureOf(err).Sentence("main") != "did not land: conflicts with main in a.txt (1 line)" {
+					w.Fatalf("landed: %v, %+v", err, FailureOf(err))
 				}
 			})
 			tip := w.git(w.repo, "rev-parse", "main")

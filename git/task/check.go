@@ -37,16 +37,23 @@ func (t Task) Check(ctx context.Context, out io.Writer) error {
 			fmt.Errorf("the folder is in the middle of a merge, and these files have conflicts: %s. Resolve them, `git add` them, and commit", someOf(names)),
 		}
 	}
-	if len(t.Checks) == 0 {
-		_, err := fmt.Fprintln(out, "no checks are configured (tasks.checks in fairlead.yaml)")
-		return err
-	}
 	p, err := t.Snapshot(ctx)
 	if err != nil {
 		return err
 	}
 	from, err := t.Before(ctx, p.Commit)
 	if err != nil {
+		return err
+	}
+	if left, err := t.leftConflicts(ctx, from, p.Commit); err != nil {
+		return err
+	} else if len(left) > 0 {
+		return &CheckFailed{
+			"", fmt.Errorf("these files have conflicts of a merge that are not resolved (lines from <<<<<<< to >>>>>>>): %s. Resolve them, and commit", someOf(left)),
+		}
+	}
+	if len(t.Checks) == 0 {
+		_, err := fmt.Fprintln(out, "no checks are configured (tasks.checks in fairlead.yaml)")
 		return err
 	}
 	if p, err = withoutOwn(ctx, t, p, from); err != nil {

@@ -9,6 +9,9 @@
 // the one that git itself considers safe: it fetches from the clone. The files of the folder are read with the
 // settings of the person's repository and with an index of Fairlead's own.
 //
+// Landing writes down what it is about to change in the person's checkout before it changes it (move.go). Wherever its process is
+// killed, the next landing brings the checkout to where the branch is.
+//
 // The one promise: what an agent or a person wrote in the folder is in a commit under refs/fairlead/tasks/ID before
 // the folder is removed, and a branch moves forward only, to content that was shown and has passed the checks.
 package task

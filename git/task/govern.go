@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/governing"
@@ -34,16 +33,7 @@ func (g Governs) metrics(to map[string]string) {
 	if g.Hash == "" {
 		return
 	}
-	names := slices.Clone(g.Files)
-	for i := range names {
-		names[i] = strings.ToValidUTF8(names[i], "\uFFFD")
-	}
-	text, _ := json.Marshal(names) // texts can be encoded
-	for cut := len(names); len(text) > governsBytesMax && cut > 0; {
-		cut--
-		text, _ = json.Marshal(append(slices.Clone(names[:cut]), fmt.Sprintf("and %d more", len(names)-cut)))
-	}
-	to[MetricGoverning], to[MetricGoverns] = g.Hash, string(text)
+	to[MetricGoverning], to[MetricGoverns] = g.Hash, namesWithin(g.Files)
 }
 
 // ParseGoverns reads what metrics wrote.

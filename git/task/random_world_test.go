@@ -82,6 +82,11 @@ func child() {
 			panic(err)
 		}
 	}
+	if global := os.Getenv("FAIRLEAD_TASK_TEST_GLOBAL"); global != "" {
+		if err := os.Setenv("GIT_CONFIG_GLOBAL", global); err != nil {
+			panic(err)
+		}
+	}
 	t, err := Load(file)
 	if err != nil {
 		panic(err)
@@ -378,6 +383,7 @@ func (p *play) step(t *tasked, name string) outcome {
 	p.Helper()
 	tip := p.tip()
 	files, dirty := p.loose()
+	_, locked := os.Lstat(filepath.Join(p.repo, ".git/index.lock"))
 	var o outcome
 	fault := ""
 	switch p.rnd.IntN(10) {
@@ -402,9 +408,28 @@ func (p *play) step(t *tasked, name string) outcome {
 	p.note("%s %s%s: %s %s %s", t.ID, name, fault, o.Kind, o.Err, o.Commit)
 	p.looked(t, name, tip, files, dirty, o)
 	if fault != "" {
+		if locked != nil && strings.HasPrefix(fault, " killed") {
+			p.settled(t, dirty)
+		}
 		p.repair(files, dirty)
 	}
 	return o
+}
+
+// settled does what the next landing begins with, and looks for what a killed one has left in the checkout.
+func (p *play) settled(t *tasked, dirty bool) {
+	p.Helper()
+	if err := t.repair(p.Context()); err != nil {
+		p.wrong("what a killed landing has left is not repaired: %v", err)
+	}
+	if _, half := p.loose(); half && !dirty {
+		p.wrong("the checkout was left half moved: %s", p.git("status", "--porcelain"))
+	}
+	for _, name := range []string{"index.lock", "HEAD.lock", "refs/heads/main.lock"} {
+		if _, err := os.Lstat(filepath.Join(p.repo, ".git", name)); err == nil {
+			p.wrong("left: %s", name)
+		}
+	}
 }
 
 // looked compares the base and the checkout with what they were before a step.

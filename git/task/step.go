@@ -268,6 +268,7 @@ func changed(ctx context.Context, t Task, from, to string) (int, error) {
 type Conflict struct {
 	Base   string
 	Files  []string
+	Lines  int  // of the base or of the task, whichever are more, in the conflicts; 0: not known
 	Merged bool // the base was merged into the folder, where these files have conflicts
 }
 
@@ -301,6 +302,9 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		return done, err
 	}
 	defer release()
+	if err := t.repair(ctx); err != nil {
+		return done, err
+	}
 	for {
 		tip, err := t.tip(ctx)
 		if err != nil {
@@ -308,6 +312,9 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		}
 		// the process that did it was ended before it could report that
 		if done.Commit, err = landed(ctx, t, tip); err != nil || done.Commit != "" {
+			return done, err
+		}
+		if err := t.unheld(ctx); err != nil {
 			return done, err
 		}
 		work, err := t.approved(ctx)
@@ -346,10 +353,13 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			if commit, err = replay(ctx, t, tip, work, tree); err != nil {
 				return done, err
 			}
+			if commit, err = t.signedAgain(ctx, tip, commit); err != nil {
+				return done, err
+			}
 			done.Joined = commit == ""
 		}
 		if commit == "" {
-			if commit, err = t.commit(ctx, nil, tree, t.message(), parents...); err != nil {
+			if commit, err = t.landing(ctx, tree, parents...); err != nil {
 				return done, err
 			}
 		}
@@ -436,7 +446,7 @@ func (t Task) merged(ctx context.Context, tip, work string) (tree string, err er
 		return lines[0], nil
 	}
 	if worktree.GitHasNone(err) && len(lines) > 1 {
-		return "", &Conflict{Base: t.Base, Files: lines[1:]}
+		return "", &Conflict{Base: t.Base, Files: lines[1:], Lines: t.conflictLines(ctx, lines[0], lines[1:])}
 	}
 	if err == nil {
 		err = errors.New("git merge-tree printed nothing; it needs git 2.38 or newer")
@@ -459,54 +469,6 @@ func (t Task) withoutDrivers(ctx context.Context) (env []string, err error) {
 			fmt.Sprintf("GIT_CONFIG_VALUE_%d=git merge-file -q --marker-size=%%L %%A %%O %%B || exit 1", i))
 	}
 	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(names))), nil
-}
-
-// forward moves the base branch to a commit that has tip as its first parent. moved is false if the branch is
-// somewhere else meanwhile. place is the checkout of the branch, which is moved with it if it is clean; empty: there is none.
-func (t Task) forward(ctx context.Context, tip, commit string) (place string, moved bool, err error) {
-	list, err := t.ask(ctx, nil, "worktree", "list", "--porcelain", "-z")
-	if err != nil {
-		return "", false, err
-	}
-	at := ""
-	for _, line := range strings.Split(list, "\x00") {
-		if path, ok := strings.CutPrefix(line, "worktree "); ok {
-			at = path
-		}
-		if line == "branch refs/heads/"+t.Base {
-			place = at
-		}
-	}
-	if place == "" {
-		_, err := t.ask(ctx, nil, "update-ref", "-m", "fairlead: task "+t.ID, "refs/heads/"+t.Base, commit, tip)
-		if worktree.GitSaidNo(err) {
-			now, fault := t.tip(ctx)
-			if fault == nil && now != tip {
-				return "", false, nil
-			}
-		}
-		return "", err == nil, err
-	}
-	in := worktree.Git{Dir: place}
-	dirty, err := in.AskIn(ctx, nil, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=all")
-	if err != nil {
-		return "", false, err
-	}
-	files := slices.DeleteFunc(worktree.Zeroed(dirty), func(entry string) bool { return len(entry) > 3 && t.ownFile(entry[3:]) })
-	if len(files) > 0 {
-		return "", false,
-			&Blocked{fmt.Sprintf("branch %s is checked out in %s, which has changes that are not committed: %s; commit or stash them, then merge again",
-				t.Base, place, listed(files))}
-	}
-	_, err = in.Run(ctx, worktree.GitWorkMax, append(in.Inside(), asStored...), nil, "merge", "--ff-only", "--no-overwrite-ignore",
-		"--quiet", commit)
-	if worktree.GitSaidNo(err) {
-		if now, fault := t.tip(ctx); fault == nil && now != tip {
-			return "", false, nil
-		}
-		return "", false, &Blocked{fmt.Sprintf("branch %s is checked out in %s and cannot be moved: %v", t.Base, place, err)}
-	}
-	return place, err == nil, err
 }
 
 // listed shows some entries of git status.

@@ -277,6 +277,12 @@ func (t Task) Make(ctx context.Context) (err error) {
 	return makeFolder(ctx, t, "", "")
 }
 
+// Unmake removes the folder of a task that did not begin, and its ref.
+func (t Task) Unmake(ctx context.Context) error {
+	_, err := t.ask(ctx, nil, "update-ref", "-d", t.Ref())
+	return errors.Join(err, os.RemoveAll(t.Tree))
+}
+
 // free reports what is in the place of the folder.
 func free(t Task) error {
 	if _, err := os.Lstat(t.Tree); err == nil {
@@ -322,7 +328,7 @@ func copyPatterns(t Task) string {
 	return lines.String()
 }
 
-// literal is a name as a pattern of ignored files that matches nothing else.
+// literal is a name as a pattern, of ignored files or of a path, that matches nothing else.
 func literal(name string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, " ", `\ `).Replace(name)
 }

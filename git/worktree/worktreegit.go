@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
@@ -30,6 +32,17 @@ type Git struct {
 	Dir string
 
 	pipes, held []*os.File // descriptors of git, from 3 on, and others that are closed when it has started; it takes them
+}
+
+// Holding is git with one more descriptor of an open file. A lock of that file lasts until git and what it has started have ended, also if
+// this process ends before them. It is for one command.
+func (g Git) Holding(f *os.File) (Git, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return g, err
+	}
+	g.pipes = append(slices.Clip(g.pipes), os.NewFile(uintptr(fd), f.Name()))
+	return g, nil
 }
 
 // gitFault is an error that git reported.

@@ -84,26 +84,33 @@ const (
 
 // TaskView describes a run that is a task.
 type TaskView struct {
-	ID           string     `json:"id"`
-	Title        string     `json:"title" doc:"The first line of its text"`
-	Agent        string     `json:"agent"`
-	Status       string     `json:"status" enum:"queued,blocked,working,checking,review,needs_you,landing,pr_open,done,failed,dropped"`
-	Why          string     `json:"why,omitempty" doc:"What it waits for, or what failed"`
-	FailedStep   string     `json:"failed_step,omitempty" doc:"The step that failed; resume the run to try again"`
-	Branch       string     `json:"branch" doc:"The branch in its folder"`
-	Worktree     string     `json:"worktree" doc:"The folder in which the work is done"`
-	Base         string     `json:"base" doc:"The branch on which it lands"`
-	RunID        string     `json:"run_id" doc:"The run that carries it out"`
-	Host         string     `json:"host,omitempty" doc:"The host on which its session runs; empty: the leader's machine, or none is open"`
-	After        []string   `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
-	FilesChanged int        `json:"files_changed" doc:"As it was last shown"`
-	LandedCommit string     `json:"landed_commit,omitempty"`
-	Asked        *TaskAsked `json:"asked,omitempty" doc:"What a person is asked to approve; only while the task waits for that"`
-	PullRequest  string     `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
-	Issue        string     `json:"issue,omitempty" doc:"The URL of the issue that it is from"`
-	FetchStopped string     `json:"fetch_stopped,omitempty" doc:"Why tasks.fetch fetches the remote no more; it goes on after a reload, or a sync that works"`
-	CreatedAt    time.Time  `json:"created_at"`
-	UpdatedAt    time.Time  `json:"updated_at"`
+	ID           string         `json:"id"`
+	Title        string         `json:"title" doc:"The first line of its text"`
+	Agent        string         `json:"agent"`
+	Status       string         `json:"status" enum:"queued,blocked,working,checking,review,needs_you,landing,pr_open,done,failed,dropped"`
+	Why          string         `json:"why,omitempty" doc:"What it waits for, or what failed"`
+	FailedStep   string         `json:"failed_step,omitempty" doc:"The step that failed; resume the run to try again"`
+	Branch       string         `json:"branch" doc:"The branch in its folder"`
+	Worktree     string         `json:"worktree" doc:"The folder in which the work is done"`
+	Base         string         `json:"base" doc:"The branch on which it lands"`
+	RunID        string         `json:"run_id" doc:"The run that carries it out"`
+	Host         string         `json:"host,omitempty" doc:"The host on which its session runs; empty: the leader's machine, or none is open"`
+	After        []string       `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
+	FilesChanged int            `json:"files_changed" doc:"As it was last shown"`
+	LandedCommit string         `json:"landed_commit,omitempty"`
+	Landing      *TaskNotLanded `json:"landing,omitempty" doc:"Why its newest landing failed; until it is approved again"`
+	Asked        *TaskAsked     `json:"asked,omitempty" doc:"What a person is asked to approve; only while the task waits for that"`
+	PullRequest  string         `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
+	Issue        string         `json:"issue,omitempty" doc:"The URL of the issue that it is from"`
+	FetchStopped string         `json:"fetch_stopped,omitempty" doc:"Why tasks.fetch fetches the remote no more; it goes on after a reload, or a sync that works"`
+	CreatedAt    time.Time      `json:"created_at"`
+	UpdatedAt    time.Time      `json:"updated_at"`
+}
+
+// TaskNotLanded is a landing that failed.
+type TaskNotLanded struct {
+	Failed string   `json:"failed" enum:"conflict,checks,dirty,moved" doc:"conflict: with the newest commit of the base; checks: on the files merged with it; dirty: the checkout of the base has changes, or something is half done in it; moved: the base is not where it was shown, or another program holds its lock"`
+	Files  []string `json:"files,omitempty" doc:"Those with conflicts, or in the way; a long list ends with how many more there are"`
 }
 
 // TaskSync is what a fetch of the remote has brought to a task.

@@ -136,10 +136,13 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	if err := os.MkdirAll(t.Run, DirMode); err != nil {
 		return view.RunView{}, fmt.Errorf("make the run's folder: %w", err)
 	}
-	begun := false
+	made, begun := false, false
 	defer func() {
 		// after any other error the run may have started
 		if err != nil && (!begun || errors.As(err, new(*table.Refusal))) {
+			if made {
+				err = errors.Join(err, t.Unmake(ctx))
+			}
 			err = errors.Join(err, os.RemoveAll(t.Tree), os.RemoveAll(t.Run))
 		}
 	}()
@@ -155,6 +158,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	if err := errors.Join(t.Save(), t.Make(ctx)); err != nil {
 		return no(err)
 	}
+	made = true
 	req := &runRequest{
 		id: id, repo: workspace, plan: taskPlan(t, conf.Tasks.Reviewer), options: workflow.DefaultOptions(runtime.NumCPU()),
 		settings: team.RunSettings{After: asked.After}, how: howRun{

@@ -40,6 +40,12 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 		shown.Asked = &view.TaskAsked{Tree: asked.Tree, Commit: asked.Commit, From: asked.From, GoverningHash: g.Hash, Governing: g.Files}
 	}
 	shown.Status, shown.Why, shown.FailedStep = taskStatus(t, r)
+	if f := notLanded(r); f.Kind != "" {
+		shown.Landing = &view.TaskNotLanded{Failed: f.Kind, Files: f.Files}
+		if shown.Asked != nil {
+			shown.Why = cmp.Or(shown.Why, f.Sentence(how.Task.Base))
+		}
+	}
 	pullState(shown, r)
 	return shown
 }
@@ -54,6 +60,17 @@ func metric(r *workflow.Run, step workflow.StepID, name string) string {
 		}
 	}
 	return ""
+}
+
+// notLanded is why the newest landing of a task failed, until it is approved again.
+func notLanded(r *workflow.Run) task.Failure {
+	_, p, ok := r.Find(task.StepLand)
+	_, approve, asked := r.Find(task.StepApprove)
+	sentBack := ok && p.State == workflow.Pending && (!asked || approve.State != workflow.Completed)
+	if !ok || p.State != workflow.Failed && !sentBack {
+		return task.Failure{}
+	}
+	return task.ParseFailure(func(name string) string { return metric(r, task.StepLand, name) })
 }
 
 // taskStatus is the status of a task, with what it waits for, or the step that failed and why.

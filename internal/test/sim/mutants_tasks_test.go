@@ -24,14 +24,33 @@ var ofTasks = []mutant{
 	},
 	{
 		breaks: "a task lands in a checkout with changes",
-		file:   "git/task/step.go", old: "	if len(files) > 0 {\n		return \"\", false,\n			&Blocked",
-		new: "	if len(files) > 1000 {\n		return \"\", false,\n			&Blocked",
+		file:   "git/task/move.go", old: "	if len(files) == 0 {\n		return nil", new: "	if len(files) < 1000 {\n		return nil",
 		pkg: "./git/task", run: "TestRandomOrders|TestLandBesideChanges",
 	},
 	{
 		breaks: "an ignored file of the person is overwritten by a landing",
-		file:   "git/task/step.go", old: " \"--no-overwrite-ignore\",", new: "",
+		file:   "git/task/moveback.go", old: "	if len(f.Files) == 0 {\n", new: "	if len(f.Files) < 1000 {\n",
 		pkg: "./git/task", run: "TestRandomOrders|TestLandOverIgnored",
+	},
+	{
+		breaks: "what a killed landing has left in the checkout stays",
+		file:   "git/task/step.go", old: "	if err := t.repair(ctx); err != nil {\n", new: "	if err := error(nil); err != nil {\n",
+		pkg: "./git/task", run: "TestMoveKilled",
+	},
+	{
+		breaks: "the lock of another git process is removed",
+		file:   "git/task/move.go", old: "os.SameFile(mine, its)", new: "mine != its",
+		pkg: "./git/task", run: "TestMoveWaitsForLocks",
+	},
+	{
+		breaks: "a file that the person has changed since a killed landing is overwritten",
+		file:   "git/task/moveback.go", old: "	return map[bool]int{true: there}[is], err", new: "	return map[bool]int{true: there, false: there}[is], err",
+		pkg: "./git/task", run: "TestMoveTakenBack",
+	},
+	{
+		breaks: "a branch moves while it is rebased",
+		file:   "git/task/held.go", old: "== ref {\n			return \"a rebase\"", new: "== branch {\n			return \"a rebase\"",
+		pkg: "./git/task", run: "TestHalfDoneIsNotMoved",
 	},
 	{
 		breaks: "the checks do not run on merged files",

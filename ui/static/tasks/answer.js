@@ -8,7 +8,7 @@ import { dialog } from '../shell/router.js';
 import { keyOf, mergeTask, requestTask, resumeTask } from './actions.js';
 import { Governs, allowed } from './governs.js';
 import { changes, comments, drafts, scope } from './state.js';
-import { checked, isLive, landing, some } from './words.js';
+import { askedAgain, checked, didNotLand, isLive, landing, some } from './words.js';
 
 /** Longest text in characters; the server accepts no longer one. */
 const TEXT_MAX = 60_000;
@@ -31,12 +31,12 @@ export function TaskAnswer({ run }) {
   if (t.status === 'dropped') return html`<div class="task-answer"><p><b>Dropped.</b> <span class="soft">What was written stays under <code>refs/fairlead/tasks/${plain(id, 48)}</code>.</span></p></div>`;
   if (t.failed_step) { // also a task that needs room to land
     const again = t.failed_step === 'land';
-    return html`<div class="task-answer"><p class="worry-box"><${Icon} name="look" /><span><b>${plain(t.failed_step || 'A step', 64)} failed.</b> ${plain(t.why ?? '', 600)}</span></p>
+    return html`<div class="task-answer"><p class="worry-box"><${Icon} name="look" /><span><b>${again ? 'It did not land.' : `${plain(t.failed_step || 'A step', 64)} failed.`}</b> ${plain(t.why ?? '', 600)}</span></p>
       <div class="answer-foot"><${Act} at=${keyOf(again ? 'merge' : 'resume', id)} look="primary" icon="play" label=${again ? 'Land again' : 'Continue'} act=${() => (again ? mergeTask(id, '') : resumeTask(id))} />${drop}</div>
       <${Fault} at=${keyOf(again ? 'merge' : 'resume', id)} /></div>`;
   }
   if (!c?.shown) {
-    return html`<div class="task-answer"><p class="soft">${t.status === 'landing' ? `Landing on ${plain(t.base, 100)}\u2026${t.why ? ` ${plain(t.why, 300)}.` : ''}` : isLive(t.status) ? `${t.why ? plain(t.why, 300) + '. ' : ''}You can comment now, and send it when the task waits for you.` : plain(t.why ?? '', 300)}${n > 0 ? ` ${some(n, 'comment', 'comments')} not sent.` : ''}</p>
+    return html`<div class="task-answer"><p class="soft">${t.status === 'landing' ? `Landing on ${plain(t.base, 100)}\u2026${t.why ? ` ${plain(t.why, 300)}.` : ''}` : isLive(t.status) ? `${didNotLand(t) ? didNotLand(t) + '. ' : ''}${t.why ? plain(t.why, 300) + '. ' : ''}You can comment now, and send it when the task waits for you.` : plain(t.why ?? '', 300)}${n > 0 ? ` ${some(n, 'comment', 'comments')} not sent.` : ''}</p>
       <div class="answer-foot">${t.status !== 'landing' && drop}</div></div>`;
   }
   const more = n > 0 || text.value.trim() !== '';
@@ -51,7 +51,7 @@ export function TaskAnswer({ run }) {
       <${Act} at=${keyOf('request', id)} look=${more ? 'primary' : 'plain'} icon="send" label="Request changes" act=${send} />
       <${Act} at=${keyOf('merge', id)} look=${more ? 'plain' : 'approve'} icon="check" label="Approve and land" disabled=${!allowed(c, yes.value)} act=${() => mergeTask(id, c.tree ?? '', yes.value)} />
       ${drop}</div></div>
-    ${t.why && html`<p class="worry-box"><${Icon} name="look" /><span>Shown to you again: ${plain(t.why, 600)}</span></p>`}
+    ${t.why && html`<p class="worry-box"><${Icon} name="look" /><span>${askedAgain(t)}</span></p>`}
     <${Governs} c=${c} yes=${yes} />
     <${Outcome} c=${c} n=${n} />
     <${Fault} at=${keyOf('request', id)} /><${Fault} at=${keyOf('merge', id)} />

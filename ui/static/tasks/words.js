@@ -1,5 +1,7 @@
 // Turns tasks into text, and sorts them into the columns of the board. Pure.
 
+import { plain } from '../shell/text.js';
+
 /** @typedef {import('../shell/api.js').TaskView} TaskView */
 /** @typedef {import('../shell/api.js').RunView} RunView */
 
@@ -78,3 +80,23 @@ export const placeOf = (file, line, old) => `${old ? 'old' : 'new'} ${line} ${fi
 
 /** What is said of a check that ran with the base's version of the files that decide what runs. */
 export const BASES = 'with the base\u2019s files';
+
+/** Files named of a landing that failed. */
+const FILES_MAX = 10;
+
+/** What the newest landing met that the task's own work can end; empty: nothing. @param {import('../shell/api.js').TaskView} t */
+export function didNotLand(t) {
+  const base = plain(t.base, 100);
+  switch (t.landing?.failed) {
+    case 'conflict': {
+      const files = t.landing.files ?? [];
+      const more = files.length > FILES_MAX ? ` and ${files.length - FILES_MAX} more` : '';
+      return `Did not land: conflicts with ${base} in ${files.slice(0, FILES_MAX).map((f) => plain(f, 200)).join(', ') || 'some files'}${more}`;
+    }
+    case 'checks': return `Did not land: a check failed on the files merged with ${base}`;
+    default: return '';
+  }
+}
+
+/** Why a person is asked about a task once more. @param {import('../shell/api.js').TaskView} t */
+export const askedAgain = (t) => (didNotLand(t) ? `It ${plain(t.why ?? '', 600)}.` : `Shown to you again: ${plain(t.why ?? '', 600)}`);
