@@ -366,7 +366,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		if now, err := t.asAsked(ctx); err == nil {
 			done.Later = now.Tree != t.Asked.Tree
 		}
-		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", work, tip); err == nil {
+		if of, _, _ := noted(t); of != takenBack && t.reaches(ctx, tip, work) {
 			return done, nil
 		}
 		tree, err := applied(ctx, t, tip)
@@ -510,13 +510,9 @@ func (t Task) withoutDrivers(ctx context.Context) (env []string, err error) {
 	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(names))), nil
 }
 
-// forward moves the base branch to a commit that has tip as its first parent. moved is false if the branch is
-// somewhere else meanwhile. place is the checkout of the branch, which is moved with it if it is clean; empty: there is none.
-func (t Task) forward(ctx context.Context, tip, commit string) (place string, moved bool, err error) {
+// checkout is the person's checkout of the base branch; empty: there is none.
+func (t Task) checkout(ctx context.Context) (place string, err error) {
 	list, err := t.ask(ctx, nil, "worktree", "list", "--porcelain", "-z")
-	if err != nil {
-		return "", false, err
-	}
 	at := ""
 	for _, line := range strings.Split(list, "\x00") {
 		if path, ok := strings.CutPrefix(line, "worktree "); ok {
@@ -525,6 +521,22 @@ func (t Task) forward(ctx context.Context, tip, commit string) (place string, mo
 		if line == "branch refs/heads/"+t.Base {
 			place = at
 		}
+	}
+	return place, err
+}
+
+// dirty are the entries of git status about a checkout's files that are not committed, without Fairlead's own.
+func (t Task) dirty(ctx context.Context, place string) ([]string, error) {
+	said, err := (worktree.Git{Dir: place}).AskIn(ctx, nil, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no",
+		"--ignore-submodules=all")
+	return slices.DeleteFunc(worktree.Zeroed(said), func(entry string) bool { return len(entry) > 3 && t.ownFile(entry[3:]) }), err
+}
+
+// forward moves the base branch to a commit that has tip as its first parent. moved is false if the branch is
+// somewhere else meanwhile. place is the checkout of the branch, which is moved with it if it is clean; empty: there is none.
+func (t Task) forward(ctx context.Context, tip, commit string) (place string, moved bool, err error) {
+	if place, err = t.checkout(ctx); err != nil {
+		return "", false, err
 	}
 	if place == "" {
 		_, err := t.ask(ctx, nil, "update-ref", "-m", "fairlead: task "+t.ID, "refs/heads/"+t.Base, commit, tip)
@@ -536,17 +548,16 @@ func (t Task) forward(ctx context.Context, tip, commit string) (place string, mo
 		}
 		return "", err == nil, err
 	}
-	in := worktree.Git{Dir: place}
-	dirty, err := in.AskIn(ctx, nil, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no", "--ignore-submodules=all")
+	files, err := t.dirty(ctx, place)
 	if err != nil {
 		return "", false, err
 	}
-	files := slices.DeleteFunc(worktree.Zeroed(dirty), func(entry string) bool { return len(entry) > 3 && t.ownFile(entry[3:]) })
 	if len(files) > 0 {
 		return "", false,
 			&Blocked{fmt.Sprintf("branch %s is checked out in %s, which has changes that are not committed: %s; commit or stash them, then merge again",
 				t.Base, place, listed(files))}
 	}
+	in := worktree.Git{Dir: place}
 	_, err = in.Run(ctx, worktree.GitWorkMax, append(in.Inside(), asStored...), nil, "merge", "--ff-only", "--no-overwrite-ignore",
 		"--quiet", commit)
 	if worktree.GitSaidNo(err) {
