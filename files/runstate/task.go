@@ -16,6 +16,7 @@ func TaskWorkflow() string { return taskWorkflow }
 type TaskBlanks struct {
 	Agent, Prompt    string // the agent, and the file of the task's text
 	Reviewer, Review string // the agent that reviews, and the file of its prompt; Reviewer is empty if there is none
+	Made             bool   // the content is there already: the agent of the built-in workflow works only when the task is sent back
 }
 
 // FillTask fills in the placeholders of a task's workflow. Without a reviewer the step review is left out, if it is
@@ -26,6 +27,10 @@ func FillTask(workflow string, with TaskBlanks) (string, error) {
 		if strings.Contains(workflow, "{reviewer}") {
 			return "", errors.New("the workflow of tasks has a step for {reviewer}, and tasks.reviewer in fairlead.yaml names no agent")
 		}
+	}
+	if with.Made {
+		workflow = strings.NewReplacer("  - id: work\n", "  - id: work\n    when: steps.work.iteration > 0\n", "needs: [work]", "needs: [prepare, work]").
+			Replace(workflow)
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	return strings.NewReplacer("{agent}", with.Agent, "{prompt}", quoted.Replace(with.Prompt),

@@ -44,6 +44,18 @@ type howTask struct {
 	Tree   string `json:"tree"`
 	Issue  string `json:"issue,omitempty"`
 	Intake bool   `json:"intake,omitempty"` // the daemon took it by its label
+
+	TakesBack string `json:"takes_back,omitempty"` // the task whose landing it reverts
+	Landed    string `json:"landed,omitempty"`     // the commit with which that one landed
+}
+
+// taskStart says how a task begins, other than by a person's text.
+type taskStart struct {
+	intake bool // the daemon took it by its label
+
+	takesBack *task.Task // the task whose landing it reverts; nil: none
+	landed    string     // the commit with which that one landed
+	revert    string     // the commit that reverts it
 }
 
 // JournaledTask is what the journal has of a task: enough to remove its folder if its task.json is gone. It is zero if there is no such
@@ -76,7 +88,7 @@ func requested(gate workflow.StepID, dir string, round int) string {
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
-func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
+func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.TaskFlags, start taskStart) (shown view.RunView, err error) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) {
@@ -110,6 +122,9 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	defer release()
 	t.ID, t.Text, t.Agent, t.How = id, text, agent.Name, conf.Tasks.Land
 	t.Remote, t.Poll, t.Ask, t.Issue = conf.Tasks.Remote, int(conf.Tasks.PR.Poll/time.Second), conf.Tasks.PR.Ask, asked.Issue
+	if start.takesBack != nil {
+		t.How = start.takesBack.How
+	}
 	t.Governing = governingOf(conf, workspace)
 	t.Copy, t.Setup, t.Checks, t.Timeout = slices.Clone(conf.Tasks.Copy), conf.Tasks.Setup, conf.Tasks.Checks, conf.Tasks.Timeout
 	if err := t.Include(ctx); err != nil {
@@ -143,8 +158,13 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 		}
 	}()
 	prompt, review := filepath.Join(t.Run, task.PromptName), filepath.Join(t.Run, task.ReviewName)
-	flow, err := taskFlow(c.opts.Included(conf.Tasks.Flow),
-		runstate.TaskBlanks{Agent: agent.Name, Prompt: prompt, Reviewer: conf.Tasks.Reviewer, Review: review})
+	blanks := runstate.TaskBlanks{Agent: agent.Name, Prompt: prompt, Reviewer: conf.Tasks.Reviewer, Review: review}
+	own, makes := c.opts.Included(conf.Tasks.Flow), t.Make
+	if start.takesBack != nil { // its agent works only if it is sent back
+		own, blanks.Made = "", true
+		makes = func(ctx context.Context) error { return t.MakeRevert(ctx, start.revert) }
+	}
+	flow, err := taskFlow(own, blanks)
 	if err != nil {
 		return no(err)
 	}
@@ -160,7 +180,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 			return view.RunView{}, err
 		}
 	}
-	if err := errors.Join(t.Save(), t.Make(ctx)); err != nil {
+	if err := errors.Join(t.Save(), makes(ctx)); err != nil {
 		return no(err)
 	}
 	most := taskIterationsMax
@@ -178,7 +198,10 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	req.options.AnswersFree = true
 	req.how.Task = &howTask{
 		Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree,
-		Issue: asked.Issue, Intake: intake,
+		Issue: asked.Issue, Intake: start.intake,
+	}
+	if start.takesBack != nil {
+		req.how.Task.TakesBack, req.how.Task.Landed = start.takesBack.ID, start.landed
 	}
 	begun = true
 	return c.begin(ctx, by, req, workflow.RunAsked{

@@ -93,6 +93,9 @@ func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
 			}
 		}
 	}
+	if work.State == workflow.Skipped && step(task.StepPrepare).State == workflow.Completed {
+		work.State = workflow.Completed // its content was there
+	}
 	blocked := t.BlockedBy(id)
 	switch {
 	case approve.State == workflow.Waiting:
