@@ -281,8 +281,8 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 	} else if err != nil {
 		return cli.Faulty(err)
 	}
-	_, err = fmt.Fprintf(a.Out, "the folder of task %s is removed; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref,
-		ref)
+	_, err = fmt.Fprintf(a.Out, "the folder of task %s is removed; what was written is in %s: git show --stat %[2]s\n`fairlead task restore %[1]s` brings it back\n",
+		cli.Plain(id), ref)
 	return err
 }
 

@@ -87,8 +87,19 @@ func List(ctx context.Context, a *cli.App) error {
 	slices.SortStableFunc(tasks, func(x, y *view.TaskView) int {
 		return slices.Index(order, x.Status) - slices.Index(order, y.Status)
 	})
+	team, err := client.Agents(ctx)
+	if err != nil {
+		return err
+	}
 	if a.JSON {
-		return a.PrintJSON(map[string]any{"tasks": tasks})
+		shown := map[string]any{"tasks": tasks}
+		if team.Hold {
+			shown["hold"], shown["hold_note"] = true, team.Note
+		}
+		return a.PrintJSON(shown)
+	}
+	if team.Hold {
+		fmt.Fprintln(a.Out, a.Paint(cli.Yellow, "the team is held")+cli.OrNote(team.Note)+": nothing new starts until `fairlead unhold`")
 	}
 	if len(tasks) == 0 {
 		return nothing(a)
@@ -123,6 +134,8 @@ func nothing(a *cli.App) error {
 func next(t *view.TaskView) string {
 	id, why := cli.Plain(t.ID), cli.Line(t.Why, cli.ErrorWidth)
 	switch {
+	case t.Status == view.TaskDropped && t.PullRequest == "":
+		return "`fairlead task restore " + id + "` brings it back"
 	case t.FailedStep == task.StepLand:
 		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead merge " + id
 	case t.FailedStep != "":
@@ -167,7 +180,7 @@ func shownTask(ctx context.Context, client *apiclient.Client, id string) (view.R
 
 // waitsForApproval reports whether a task waits for a person to look at it.
 func waitsForApproval(r view.RunView) bool {
-	return slices.ContainsFunc(r.Steps, func(s view.StepView) bool {
+	return r.Task.Status != view.TaskDropped && slices.ContainsFunc(r.Steps, func(s view.StepView) bool {
 		return s.ID == task.StepApprove && s.Status == string(workflow.Waiting)
 	})
 }
@@ -237,6 +250,12 @@ func notNow(r view.RunView) error {
 		return &cli.Coded{
 			Code: cli.ExitRefused,
 			Err:  fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, look at it again with `fairlead run resume %s --start-at-step approve`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name, name),
+		}
+	}
+	if r.Task.Status == view.TaskDropped {
+		return &cli.Coded{
+			Code: cli.ExitRefused,
+			Err:  fmt.Errorf("task %s was dropped; bring it back with `fairlead task restore %s`", name, name),
 		}
 	}
 	if step := r.Task.FailedStep; step != "" {

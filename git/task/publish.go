@@ -132,7 +132,7 @@ func (t Task) toPublish(ctx context.Context, p *Published) (work, from string, e
 func (t Task) remoteTip(ctx context.Context, p Published, from string, known map[string]string, force bool) (lease, parent string, err error) {
 	said, err := t.atRemote(ctx, time.Minute, "ls-remote", "--refs", "--quiet", "--", p.Remote, "refs/heads/"+p.Branch)
 	if fault, is := errors.AsType[*forge.Fault](err); is {
-		fault.Text += t.pushRemedy(fault.Code)
+		fault.Text += t.remedy(fault.Code)
 	}
 	if err != nil {
 		return "", "", err

@@ -132,7 +132,7 @@ func dropped(t *team.Team, tasks []string) string {
 	if len(tasks) == 0 {
 		return ""
 	}
-	return "; " + strings.Join(tasks, " and ") + " was dropped: drop this one, too, or continue that one with `fairlead run resume " +
+	return "; " + strings.Join(tasks, " and ") + " was dropped: drop this one, too, or continue that one with `fairlead task restore " +
 		tasks[0] + "`"
 }
 
