@@ -30,7 +30,7 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	if err != nil {
 		return err
 	}
-	asked, err := askedAbout(ctx, a, id)
+	asked, also, err := askedAbout(ctx, a, id)
 	if err != nil {
 		return err
 	}
@@ -46,6 +46,9 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 		return err
 	} else if from, err = t.Before(ctx, commit); err != nil {
 		return err
+	}
+	for _, line := range also {
+		head += line + "\n"
 	}
 	args := []string{"-C", t.Repo, "--no-pager", "diff", "--no-color", "--no-ext-diff", "--no-textconv"}
 	if stat {
@@ -181,25 +184,29 @@ var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 // shortTree is what is printed of the hash of a tree. It comes from a report.
 func shortTree(tree string) string { return cli.Plain(tree[:min(len(tree), view.TreeDigits)]) }
 
-// askedAbout is what a person is asked about a task, as the journal has it; nil: no person is asked.
-func askedAbout(ctx context.Context, a *cli.App, id string) (asked *view.TaskAsked, err error) {
+// askedAbout is what a person is asked about a task, as the journal has it; nil: no person is asked. also has a line for each other open task
+// that changes the same files.
+func askedAbout(ctx context.Context, a *cli.App, id string) (asked *view.TaskAsked, also []string, err error) {
 	client, err := a.DialToRead(ctx)
 	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	r, err := client.Runs.Show(ctx, id)
 	var p *api.Problem
 	if errors.As(err, &p) && p.Status == http.StatusNotFound || err == nil && r.Task == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return r.Task.Asked, nil
+	if all, err := client.Runs.List(ctx); err == nil { // they are told, and are no condition
+		also = alsoChange(ctx, a, id, tasksOf(all))
+	}
+	return r.Task.Asked, also, nil
 }
 
 // Comment keeps a comment on a line until the next request.

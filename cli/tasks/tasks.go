@@ -78,12 +78,7 @@ func List(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	tasks := []*view.TaskView{}
-	for _, r := range all {
-		if r.Task != nil {
-			tasks = append(tasks, r.Task)
-		}
-	}
+	tasks := tasksOf(all)
 	slices.SortStableFunc(tasks, func(x, y *view.TaskView) int {
 		return slices.Index(order, x.Status) - slices.Index(order, y.Status)
 	})
@@ -113,6 +108,11 @@ func List(ctx context.Context, a *cli.App) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	for _, line := range overlaps(ctx, a, tasks) {
+		if _, err := fmt.Fprintln(a.Out, line); err != nil {
+			return err
+		}
+	}
 	for _, t := range tasks {
 		if t.FetchStopped != "" { // it is the same for all
 			_, err := fmt.Fprintf(a.Out, "tasks.fetch has stopped: %s; it goes on after `fairlead reload`, or a `fairlead task sync %s` that works\n",
@@ -121,6 +121,17 @@ func List(ctx context.Context, a *cli.App) error {
 		}
 	}
 	return nil
+}
+
+// tasksOf are the tasks among some runs.
+func tasksOf(all []view.RunView) []*view.TaskView {
+	tasks := []*view.TaskView{}
+	for i := range all {
+		if all[i].Task != nil {
+			tasks = append(tasks, all[i].Task)
+		}
+	}
+	return tasks
 }
 
 // Words is a status for people: needs you instead of needs_you.
