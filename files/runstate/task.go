@@ -29,8 +29,8 @@ func FillTask(workflow string, with TaskBlanks) (string, error) {
 		}
 	}
 	if with.Made {
-		workflow = strings.NewReplacer("  - id: work\n", "  - id: work\n    when: steps.work.iteration > 0\n", "needs: [work]", "needs: [prepare, work]").
-			Replace(workflow)
+		workflow = strings.NewReplacer("  - id: work\n", "  - id: work\n    when: steps.work.iteration > 0\n",
+			"needs: [work]", "needs: [prepare, work]").Replace(workflow)
 	}
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	return strings.NewReplacer("{agent}", with.Agent, "{prompt}", quoted.Replace(with.Prompt),

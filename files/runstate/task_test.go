@@ -36,6 +36,17 @@ func TestTaskWorkflow(t *testing.T) {
 			t.Errorf("%q, approve needs %q", ids, approve.Needs)
 		}
 	}
+	made, err := FillTask(TaskWorkflow(), TaskBlanks{Agent: "coder", Prompt: "/task.md", Made: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := ParseWorkflow("task.yaml", []byte(made), nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, made)
+	}
+	if work, check := read.Plan.Steps[1], read.Plan.Steps[2]; work.When == "" || !slices.Equal(check.Needs, []workflow.StepID{"prepare", "work"}) {
+		t.Errorf("what is made already: work when %q, check needs %q", work.When, check.Needs)
+	}
 	if _, err := FillTask("steps: [{id: look, agent: '{reviewer}'}]", TaskBlanks{}); err == nil ||
 		!strings.Contains(err.Error(), "tasks.reviewer") {
 		t.Errorf("%v", err)

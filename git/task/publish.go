@@ -129,7 +129,9 @@ func (t Task) toPublish(ctx context.Context, p *Published) (work, from string, e
 
 // remoteTip is where the branch is on the remote now, empty if it is not there, and the commit to go on from; empty: from what the task is
 // compared with. It refuses to lose commits that only the remote has, without force.
-func (t Task) remoteTip(ctx context.Context, p Published, from string, known map[string]string, force bool) (lease, parent string, err error) {
+func (t Task) remoteTip(ctx context.Context, p Published, from string, known map[string]string, force bool) (lease, parent string,
+	err error,
+) {
 	said, err := t.atRemote(ctx, time.Minute, "ls-remote", "--refs", "--quiet", "--", p.Remote, "refs/heads/"+p.Branch)
 	if fault, is := errors.AsType[*forge.Fault](err); is {
 		fault.Text += t.remedy(fault.Code)

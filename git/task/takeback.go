@@ -22,8 +22,8 @@ type TookBack struct {
 	Because  string // why the branch was not moved: what has the landed commit, too
 }
 
-// TakeBack takes back what the task has landed with a commit. It moves the branch, and its clean checkout, only if the commit is the tip and
-// nothing else has it. Otherwise it makes a commit that reverts it, and moves nothing. Asked is what the person had approved. The error is
+// TakeBack takes back what the task has landed with a commit. It moves the branch, and its clean checkout, only if the commit is the tip
+// and nothing else has it. Otherwise it makes a commit that reverts it, and moves nothing. Asked is what the person had approved. The error is
 // *Conflict if the revert conflicts with newer changes, and *Blocked if a person has to do something first.
 func (t Task) TakeBack(ctx context.Context, commit string) (b TookBack, err error) {
 	if err := commits(commit); err != nil {

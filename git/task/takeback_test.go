@@ -93,13 +93,15 @@ func TestTakeBackByRevert(t *testing.T) {
 		do   func(w *world)
 		says string
 	}{
-		"newer squash":     {Squash, newer, "newer commits"},
-		"newer merge":      {Merge, newer, "newer commits"},
-		"newer rebase":     {Rebase, newer, "newer commits"},
-		"remote-tracking":  {Squash, func(w *world) { w.git(w.repo, "update-ref", "refs/remotes/origin/main", "main") }, "origin/main has it"},
-		"branch":           {Squash, func(w *world) { w.git(w.repo, "branch", "other", "main") }, "branch other has it"},
-		"tag":              {Squash, func(w *world) { w.git(w.repo, "tag", "v1", "main") }, "tags/v1 has it"},
-		"detached":         {Squash, func(w *world) { w.git(w.repo, "worktree", "add", "--quiet", "--detach", "../at", "main") }, "without a branch"},
+		"newer squash":    {Squash, newer, "newer commits"},
+		"newer merge":     {Merge, newer, "newer commits"},
+		"newer rebase":    {Rebase, newer, "newer commits"},
+		"remote-tracking": {Squash, func(w *world) { w.git(w.repo, "update-ref", "refs/remotes/origin/main", "main") }, "origin/main has it"},
+		"branch":          {Squash, func(w *world) { w.git(w.repo, "branch", "other", "main") }, "branch other has it"},
+		"tag":             {Squash, func(w *world) { w.git(w.repo, "tag", "v1", "main") }, "tags/v1 has it"},
+		"detached": {
+			Squash, func(w *world) { w.git(w.repo, "worktree", "add", "--quiet", "--detach", "../at", "main") }, "without a branch",
+		},
 		"another task":     {Squash, func(w *world) { w.give("T2", "") }, "task T2 is based on it"},
 		"the task's own":   {Squash, func(w *world) { w.git(w.repo, "branch", w.task.Branch, "main") }, ""},
 		"the person's own": {Squash, func(w *world) { w.git(w.repo, "config", "x.y", "z") }, ""},

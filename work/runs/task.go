@@ -88,7 +88,9 @@ func requested(gate workflow.StepID, dir string, round int) string {
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
-func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.TaskFlags, start taskStart) (shown view.RunView, err error) {
+func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.TaskFlags, start taskStart) (shown view.RunView,
+	err error,
+) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) {

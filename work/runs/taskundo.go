@@ -38,7 +38,8 @@ func (c *Controller) landingOf(ctx context.Context, id, event string) (is landin
 			_, archived = t.Archive[id]
 			return
 		}
-		is.status, is.commit, is.pull = string(r.Status()), metric(r, task.StepLand, task.MetricLanded), metric(r, task.StepLand, view.MetricPullURL)
+		is.status, is.commit = string(r.Status()), metric(r, task.StepLand, task.MetricLanded)
+		is.pull = metric(r, task.StepLand, view.MetricPullURL)
 		is.asked, dir = askedOf(r), runDir(r)
 		if _, p, ok := r.Find(task.StepApprove); ok && p.State == workflow.Completed {
 			is.yes = p.Answer.Governing
@@ -73,10 +74,10 @@ func (c *Controller) landingOf(ctx context.Context, id, event string) (is landin
 	return is, err
 }
 
-// UndoTask takes the landing of a task back. If the branch can be moved back, it is, and a person is asked about the task again; otherwise a
-// new task reverts the landing. The error is a *table.Refusal if there is nothing to undo, or something stands in the way.
+// UndoTask takes the landing of a task back. If the branch can be moved back, it is, and a person is asked about the task again; otherwise
+// a new task reverts the landing. The error is a *table.Refusal if there is nothing to undo, or something stands in the way.
 func (c *Controller) UndoTask(ctx context.Context, by change.Actor, id string) (done view.TaskUndone, err error) {
-	ctx = context.WithoutCancel(ctx) // half of it is worse than an answer that nobody reads
+	ctx = context.WithoutCancel(ctx) // half of it is worse than an answer that is not read
 	c.undoing.Lock()
 	defer c.undoing.Unlock()
 	is, err := c.landingOf(ctx, id, "undo")
