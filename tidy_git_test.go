@@ -28,6 +28,7 @@ var gitFolders = map[string][]string{
 	"work/runs/worktree.go":             {"repo", "req.repo"},
 	"git/task/copy.go":                  {"workspace"},
 	"git/task/step.go":                  {"place"}, // the person's checkout of the base
+	"git/task/takeback.go":              {"place"}, // the same
 	"git/task/task.go":                  {"t.Repo", "workspace"},
 	"git/transfer/update.go":            {"root"},
 	"git/worktree/clone.go":             {"making", "origin"},

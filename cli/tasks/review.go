@@ -184,8 +184,8 @@ var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 // shortTree is what is printed of the hash of a tree. It comes from a report.
 func shortTree(tree string) string { return cli.Plain(tree[:min(len(tree), view.TreeDigits)]) }
 
-// askedAbout is what a person is asked about a task, as the journal has it; nil: no person is asked. also has a line for each other open task
-// that changes the same files.
+// askedAbout is what a person is asked about a task, as the journal has it; nil: no person is asked. also has a line for each other open
+// task that changes the same files.
 func askedAbout(ctx context.Context, a *cli.App, id string) (asked *view.TaskAsked, also []string, err error) {
 	client, err := a.DialToRead(ctx)
 	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {

@@ -317,7 +317,10 @@ func TestBegunTasksFirst(t *testing.T) {
 	}{
 		"begun": {
 			[]Request{
-				{For: ForControl}, {For: ForStep("r", "a"), N: 1}, {For: ForStep("T1", "work"), N: 2}, {For: ForStep("T2", "work"), N: 1},
+				{For: ForControl},
+				{For: ForStep("r", "a"), N: 1},
+				{For: ForStep("T1", "work"), N: 2},
+				{For: ForStep("T2", "work"), N: 1},
 				{For: ForControl},
 			},
 			Request{For: ForStep("T3", "work"), N: 3},

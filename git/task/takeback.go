@@ -23,8 +23,8 @@ type TookBack struct {
 }
 
 // TakeBack takes back what the task has landed with a commit. It moves the branch, and its clean checkout, only if the commit is the tip
-// and nothing else has it. Otherwise it makes a commit that reverts it, and moves nothing. Asked is what the person had approved. The error is
-// *Conflict if the revert conflicts with newer changes, and *Blocked if a person has to do something first.
+// and nothing else has it. Otherwise it makes a commit that reverts it, and moves nothing. Asked is what the person had approved. The
+// error is *Conflict if the revert conflicts with newer changes, and *Blocked if a person has to do something first.
 func (t Task) TakeBack(ctx context.Context, commit string) (b TookBack, err error) {
 	if err := commits(commit); err != nil {
 		return b, err

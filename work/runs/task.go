@@ -138,14 +138,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 		Mode: agent.Sandbox.Mode, Read: agent.Sandbox.Read, Write: agent.Sandbox.Write, Hide: agent.Sandbox.Hide,
 		Sockets: agent.Sandbox.Sockets, Network: conf.Tasks.Network.Rules("", ""),
 	}
-	for i := range conf.Agents {
-		if home, err := filepath.Rel(t.Repo, conf.Agents[i].Workspace); err == nil && filepath.IsLocal(home) {
-			t.Homes = append(t.Homes, filepath.ToSlash(home))
-		}
-		if conf.Agents[i].Workspace != agent.Workspace {
-			t.Wall.Others = append(t.Wall.Others, conf.Agents[i].Workspace)
-		}
-	}
+	addWorkspaces(&t, conf, agent)
 	if t.Tree, err = placeFor(&runRequest{id: id, repo: workspace}, view.RunFlags{}); err != nil {
 		return view.RunView{}, err
 	}
@@ -210,6 +203,18 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 		ID: workflow.RunID(id), Plan: req.plan, Options: req.options, By: by.ID,
 		RepoDir: req.repo, ReportsDir: filepath.Join(t.Run, "reports"), ManualInputsDir: filepath.Join(t.Run, "manual_inputs"),
 	})
+}
+
+// addWorkspaces adds the agents' workspaces to a task: those with state files below its repository, and those that its agent may not see.
+func addWorkspaces(t *task.Task, conf *config.Config, agent config.Agent) {
+	for i := range conf.Agents {
+		if home, err := filepath.Rel(t.Repo, conf.Agents[i].Workspace); err == nil && filepath.IsLocal(home) {
+			t.Homes = append(t.Homes, filepath.ToSlash(home))
+		}
+		if conf.Agents[i].Workspace != agent.Workspace {
+			t.Wall.Others = append(t.Wall.Others, conf.Agents[i].Workspace)
+		}
+	}
 }
 
 // taskFlow is the text of the workflow for tasks, of a file or the built-in one.
