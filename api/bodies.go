@@ -138,6 +138,14 @@ type MergeBody struct {
 	Governing string `json:"governing,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"The hash of the governing files that the person looked at: a separate yes to them"`
 }
 
+// PushBody says where the branch of a task is pushed.
+type PushBody struct {
+	Remote    string `json:"remote,omitempty" maxLength:"200" doc:"A remote of the repository; empty: tasks.remote, or origin"`
+	Branch    string `json:"branch,omitempty" maxLength:"200" doc:"The branch on the remote; empty: the task's own name"`
+	Force     bool   `json:"force,omitempty" doc:"Replace the branch there, also if it has other commits"`
+	Governing string `json:"governing,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"The hash of the governing files that the person looked at: a separate yes to them"`
+}
+
 // Dropped says where the content of a dropped task is kept.
 type Dropped struct {
 	Ref string `json:"ref"`

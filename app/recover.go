@@ -182,6 +182,14 @@ func (e *App) sweep(ctx context.Context) {
 	}
 }
 
+// instances is how many sessions of an agent may run at the same time. A program that follows agent_state.json by itself is one process.
+func instances(a config.Agent) int {
+	if a.Loop == config.LoopForeign {
+		return 1
+	}
+	return a.Instances
+}
+
 // configured is the part of the configuration that the team needs. capabilities returns what an
 // agent can in a session for channels.
 func configured(conf *config.Config, capabilities func(config.Agent) driver.Capabilities) team.Configured {
@@ -191,7 +199,7 @@ func configured(conf *config.Config, capabilities func(config.Agent) driver.Capa
 		agents[a.Name] = team.Settings{
 			Driver:    a.Driver,
 			Limits:    teamLimits(a.Limits),
-			Instances: a.Instances,
+			Instances: instances(a),
 			Policy: control.Policy{
 				Foreign: foreign, Program: foreign && len(a.Command) > 0, CleanupEvery: a.CleanupEvery,
 				FailuresMax: a.FailuresMax, BackoffFirst: a.Backoff.First, BackoffMax: a.Backoff.Max,

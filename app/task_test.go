@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
+	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/files/runstate"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
@@ -31,14 +33,21 @@ func taskBubble(t *testing.T, flow string, coder func(b *bubble, n int, prompt s
 		}
 		b.conf.Dir = dir
 		gitIn(t, dir, "init", "--quiet", "-b", "main")
-		for name, text := range map[string]string{"a.txt": "a\n", "flow.yaml": flow} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a\n"), 0o600); err != nil {
+			t.Fatal(err)
 		}
 		gitIn(t, dir, "add", "a.txt")
 		gitIn(t, dir, "commit", "--quiet", "-m", "first")
-		b.conf.Tasks = config.Tasks{Flow: filepath.Join(dir, "flow.yaml"), Land: "squash", Branch: config.TaskBranch, Reviewer: "critic"}
+		b.conf.Tasks = config.Tasks{Land: "squash", Branch: config.TaskBranch, Reviewer: "critic"}
+		b.taskPlan = func(real workflow.Plan) workflow.Plan {
+			work, review := real.Steps[1], real.Steps[3]
+			read, err := runstate.ParseWorkflow("flow.yaml", []byte(strings.NewReplacer("{agent}", work.Agent, "{prompt}", work.Prompt,
+				"{reviewer}", review.Agent, "{review}", review.Prompt).Replace(flow)), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return read.Plan
+		}
 		coders, critics := 0, 0
 		b.conversing(config.ResumeInterrupted, func(s *fakeSession) {
 			text, _, ok := s.next(time.Hour)

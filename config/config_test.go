@@ -122,7 +122,7 @@ func TestContract(t *testing.T) {
 				Env:           Env{{"API_KEY", Secret{raw: "${API_KEY}"}}},
 				SessionPrompt: "Continue the work in PLAN.md.", CleanupPrompt: "Tidy up; no features.",
 				TurnTimeout: time.Minute, Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour, OnOutput: OutputWaits},
-				FailuresMax: 5, Instances: 1, Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second,
+				FailuresMax: 5, Instances: 3, Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second,
 				ReportWithin: 5 * time.Minute,
 				Resume:       ResumeInterrupted, OnLost: "restart", MCP: true,
 				Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},
@@ -131,7 +131,7 @@ func TestContract(t *testing.T) {
 			{
 				Name: "reviewer", Driver: DriverScript, Script: filepath.Join(dir, "reviewer.script.yaml"),
 				Workspace: filepath.Join(dir, "reviewer"), Loop: LoopFairlead, TurnTimeout: time.Minute,
-				Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour, OnOutput: OutputWaits}, FailuresMax: 5, Instances: 1,
+				Seat: NoSeat, Limits: Limits{Session: 2 * time.Hour, OnOutput: OutputWaits}, FailuresMax: 5, Instances: 3,
 				Backoff: Backoff{time.Second, time.Minute}, Grace: 10 * time.Second, ReportWithin: 5 * time.Minute,
 				Resume: ResumeInterrupted, OnLost: "restart", MCP: true,
 				Permissions: Permissions{Timeout: 30 * time.Minute, Otherwise: OtherwiseDeny},

@@ -169,7 +169,7 @@ type Agent struct {
 	Backoff Backoff `yaml:"backoff" loop:"fairlead"`
 	// How many sessions of the agent may run at the same time. The agent's own work, channels and the lead use one of them; the
 	// others do steps of runs that work in a folder of their own, such as tasks.
-	Instances int `yaml:"instances" default:"1" minimum:"1" maximum:"32" loop:"fairlead"`
+	Instances int `yaml:"instances" default:"3" minimum:"1" maximum:"32" loop:"fairlead"`
 	// On which machines of the team the agent's steps may run: `any`, or those with all of some labels: `host: {labels: [gpu]}`.
 	// This applies to steps of runs with their own worktree inside the repository, such as tasks. Everything else, and each agent
 	// without `host`, runs on the leader's machine. See `doc/hosts.md`.

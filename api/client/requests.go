@@ -283,6 +283,16 @@ func (c Runs) Sync(ctx context.Context, id string) (view.TaskSync, error) {
 	return Post[view.TaskSync](ctx, c.client, runPath(id, "/sync"), struct{}{})
 }
 
+// Undo takes back what a task has landed.
+func (c Runs) Undo(ctx context.Context, id string) (view.TaskUndone, error) {
+	return Post[view.TaskUndone](ctx, c.client, runPath(id, "/undo"), struct{}{})
+}
+
+// Push pushes the branch of a task to a remote.
+func (c Runs) Push(ctx context.Context, id string, to api.PushBody) (view.TaskPushed, error) {
+	return Post[view.TaskPushed](ctx, c.client, runPath(id, "/push"), to)
+}
+
 // Drop ends a task and removes its folder.
 func (c Runs) Drop(ctx context.Context, id string) (api.Dropped, error) {
 	return Post[api.Dropped](ctx, c.client, runPath(id, "/drop"), struct{}{})

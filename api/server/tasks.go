@@ -167,6 +167,30 @@ func reviewRoutes() []route {
 			}),
 		},
 		{
+			"undo-task", post, "/runs/{id}/undo", "Take back what a task has landed",
+			"If the landed commit is the tip of the branch and nothing else has it, the branch and its clean checkout are moved back, and the task is asked about again. Otherwise a new task, which the answer names, reverts it.",
+			longAnswer(undoMax, func(ctx context.Context, s *Server, in *RunPath) (*view.TaskUndone, error) {
+				if err := identity(ctx).MayOrderRun("undo", in.ID); err != nil {
+					return nil, err
+				}
+				done, err := s.engine.Runs.UndoTask(ctx, s.actor(ctx), in.ID)
+				return &done, err
+			}),
+		},
+		{
+			"push-task", post, "/runs/{id}/push", "Push the branch of a task to a remote, without a forge",
+			"What was shown last, or else what the folder has, as one commit, with the person's login and without a prompt. Commits that only the remote has are replaced with `force` only. If files are changed that decide what runs later, `governing` names their hash, unless a person has approved these.",
+			longAnswer(task.PublishMax, func(ctx context.Context, s *Server, in *forTask[*api.PushBody]) (*view.TaskPushed, error) {
+				if err := identity(ctx).MayOrderRun("push", in.ID); err != nil {
+					return nil, err
+				}
+				b := or(in.Body)
+				done, err := s.engine.Runs.PushTask(ctx, in.ID,
+					task.Publishing{Remote: b.Remote, Branch: b.Branch, Force: b.Force, Governing: b.Governing})
+				return &done, err
+			}),
+		},
+		{
 			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
 			"Its processes are ended first. What was written stays under the ref that the answer names.",
 			answer(func(ctx context.Context, s *Server, in *runNoteIn) (*api.Dropped, error) {
@@ -179,6 +203,9 @@ func reviewRoutes() []route {
 		},
 	}
 }
+
+// undoMax is how much longer the answer to an undo may take: a folder of a large repository is made.
+const undoMax = 2 * time.Minute
 
 func bodyMissing() error {
 	return api.NewProblem(http.StatusUnprocessableEntity, "the body is missing; send {\"text\": \"…\"}")

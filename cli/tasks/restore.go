@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"text/tabwriter"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
+	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-// Restore makes a task's folder again from a snapshot; at is its number, 0 the newest one.
+// Restore makes a task's folder again from a snapshot; at is its number, 0 the newest one. A task that was dropped goes on from the state
+// that it had.
 func Restore(ctx context.Context, a *cli.App, id string, at int) error {
 	if at < 0 {
 		return &cli.Coded{Code: cli.ExitUsage, Err: errors.New("--at: snapshots are numbered from 1")}
@@ -19,6 +25,13 @@ func Restore(ctx context.Context, a *cli.App, id string, at int) error {
 	t, err := Open(a, id)
 	if err != nil {
 		return err
+	}
+	dropped, land, err := wasDropped(ctx, a, id)
+	if err != nil {
+		return err
+	}
+	if dropped && at == 0 && t.There() == nil {
+		return goOn(ctx, a, id, land)
 	}
 	from, err := t.Restore(ctx, at)
 	if blocked := (*task.Blocked)(nil); errors.As(err, &blocked) {
@@ -37,7 +50,56 @@ func Restore(ctx context.Context, a *cli.App, id string, at int) error {
 	if err := endsLeft(&t); err != nil {
 		return err
 	}
-	return t.Prepare(ctx, a.Err)
+	if err := t.Prepare(ctx, a.Err); err != nil || !dropped {
+		return err
+	}
+	return goOn(ctx, a, id, land)
+}
+
+// wasDropped reports whether a task is dropped, and whether that was while it landed. Without a daemon it is read from the journal.
+func wasDropped(ctx context.Context, a *cli.App, id string) (dropped, land bool, err error) {
+	client, err := a.DialToRead(ctx)
+	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
+		return false, false, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	r, err := client.Runs.Show(ctx, id)
+	var p *api.Problem
+	if errors.As(err, &p) && p.Status == http.StatusNotFound { // it is archived
+		return false, false, nil
+	}
+	if err != nil || r.Task == nil {
+		return false, false, err
+	}
+	for _, s := range r.Steps {
+		land = land || s.ID == task.StepLand && s.Status == string(workflow.Failed)
+	}
+	return r.Stage == string(workflow.Stopped), land, nil
+}
+
+// goOn continues a task that was dropped, from the state that it had. One that was approved is shown again: dropping it took that back.
+func goOn(ctx context.Context, a *cli.App, id string, land bool) error {
+	name := cli.Plain(id)
+	client, err := a.Dial()
+	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
+		_, err := fmt.Fprintf(a.Out, "it is still dropped, because no daemon runs here: after `fairlead up`, `fairlead task restore %s` continues it\n", name)
+		return err
+	} else if err != nil {
+		return err
+	}
+	defer client.Close()
+	flags := view.RunFlags{}
+	if land {
+		flags.StartAtStep = task.StepApprove
+	}
+	if _, err := client.Runs.Resume(ctx, id, flags); err != nil {
+		return cli.Faulty(err)
+	}
+	_, err = fmt.Fprintf(a.Out, "task %s goes on from where it was dropped; `fairlead tasks` shows it\n", name)
+	return err
 }
 
 // Snapshots lists the snapshots of a task.

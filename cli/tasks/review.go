@@ -31,7 +31,7 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	if err != nil {
 		return err
 	}
-	about, err := askedAbout(ctx, a, id)
+	about, also, err := askedAbout(ctx, a, id)
 	if err != nil {
 		return err
 	}
@@ -51,6 +51,9 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 		return err
 	} else if from, err = t.Before(ctx, commit); err != nil {
 		return err
+	}
+	for _, line := range also {
+		head += line + "\n"
 	}
 	args := []string{"-C", t.Repo, "--no-pager", "diff", "--no-color", "--no-ext-diff", "--no-textconv"}
 	if stat {
@@ -189,22 +192,29 @@ var literal = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 // shortTree is what is printed of the hash of a tree. It comes from a report.
 func shortTree(tree string) string { return cli.Plain(tree[:min(len(tree), view.TreeDigits)]) }
 
-// askedAbout is a task about which a person may be asked, as the journal has it; nil: it has none.
-func askedAbout(ctx context.Context, a *cli.App, id string) (about *view.TaskView, err error) {
+// askedAbout is a task about which a person may be asked, as the journal has it; nil: it has none. also has a line for each other open
+// task that changes the same files.
+func askedAbout(ctx context.Context, a *cli.App, id string) (about *view.TaskView, also []string, err error) {
 	client, err := a.DialToRead(ctx)
 	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	r, err := client.Runs.Show(ctx, id)
 	var p *api.Problem
-	if errors.As(err, &p) && p.Status == http.StatusNotFound {
-		return nil, nil
+	if errors.As(err, &p) && p.Status == http.StatusNotFound || err == nil && r.Task == nil {
+		return nil, nil, nil
 	}
-	return r.Task, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if all, err := client.Runs.List(ctx); err == nil { // they are told, and are no condition
+		also = alsoChange(ctx, a, id, tasksOf(all))
+	}
+	return r.Task, also, nil
 }
 
 // Comment keeps a comment on a line until the next request.
@@ -286,8 +296,8 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 	} else if err != nil {
 		return cli.Faulty(err)
 	}
-	_, err = fmt.Fprintf(a.Out, "the folder of task %s is removed; what was written is in %s: git show --stat %s\n", cli.Plain(id), ref,
-		ref)
+	_, err = fmt.Fprintf(a.Out, "the folder of task %s is removed; what was written is in %s: git show --stat %[2]s\n`fairlead task restore %[1]s` brings it back\n",
+		cli.Plain(id), ref)
 	return err
 }
 

@@ -78,17 +78,23 @@ func List(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	tasks := []*view.TaskView{}
-	for _, r := range all {
-		if r.Task != nil {
-			tasks = append(tasks, r.Task)
-		}
-	}
+	tasks := tasksOf(all)
 	slices.SortStableFunc(tasks, func(x, y *view.TaskView) int {
 		return slices.Index(order, x.Status) - slices.Index(order, y.Status)
 	})
+	team, err := client.Agents(ctx)
+	if err != nil {
+		return err
+	}
 	if a.JSON {
-		return a.PrintJSON(map[string]any{"tasks": tasks})
+		shown := map[string]any{"tasks": tasks}
+		if team.Hold {
+			shown["hold"], shown["hold_note"] = true, team.Note
+		}
+		return a.PrintJSON(shown)
+	}
+	if team.Hold {
+		fmt.Fprintln(a.Out, a.Paint(cli.Yellow, "the team is held")+cli.OrNote(team.Note)+": nothing new starts until `fairlead unhold`")
 	}
 	if len(tasks) == 0 {
 		return nothing(a)
@@ -102,6 +108,11 @@ func List(ctx context.Context, a *cli.App) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	for _, line := range overlaps(ctx, a, tasks) {
+		if _, err := fmt.Fprintln(a.Out, line); err != nil {
+			return err
+		}
+	}
 	for _, t := range tasks {
 		if t.FetchStopped != "" { // it is the same for all
 			_, err := fmt.Fprintf(a.Out, "tasks.fetch has stopped: %s; it goes on after `fairlead reload`, or a `fairlead task sync %s` that works\n",
@@ -110,6 +121,17 @@ func List(ctx context.Context, a *cli.App) error {
 		}
 	}
 	return nil
+}
+
+// tasksOf are the tasks among some runs.
+func tasksOf(all []view.RunView) []*view.TaskView {
+	tasks := []*view.TaskView{}
+	for i := range all {
+		if all[i].Task != nil {
+			tasks = append(tasks, all[i].Task)
+		}
+	}
+	return tasks
 }
 
 // Words is a status for people: needs you instead of needs_you.
@@ -123,6 +145,8 @@ func nothing(a *cli.App) error {
 func next(t *view.TaskView) string {
 	id, why := cli.Plain(t.ID), cli.Line(t.Why, cli.ErrorWidth)
 	switch {
+	case t.Status == view.TaskDropped && t.PullRequest == "":
+		return "`fairlead task restore " + id + "` brings it back"
 	case t.FailedStep == task.StepLand:
 		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead merge " + id
 	case t.FailedStep != "":
@@ -186,7 +210,7 @@ func shownTask(ctx context.Context, client *apiclient.Client, id string) (view.R
 
 // waitsForApproval reports whether a task waits for a person to look at it.
 func waitsForApproval(r view.RunView) bool {
-	return slices.ContainsFunc(r.Steps, func(s view.StepView) bool {
+	return r.Task.Status != view.TaskDropped && slices.ContainsFunc(r.Steps, func(s view.StepView) bool {
 		return s.ID == task.StepApprove && s.Status == string(workflow.Waiting)
 	})
 }
@@ -256,6 +280,12 @@ func notNow(r view.RunView) error {
 		return &cli.Coded{
 			Code: cli.ExitRefused,
 			Err:  fmt.Errorf("task %s is approved and has not landed: %s; land it with `fairlead merge %s`, look at it again with `fairlead run resume %s --start-at-step approve`, or end it with `fairlead drop %s`", name, cli.Line(r.Task.Why, cli.ErrorWidth), name, name, name),
+		}
+	}
+	if r.Task.Status == view.TaskDropped {
+		return &cli.Coded{
+			Code: cli.ExitRefused,
+			Err:  fmt.Errorf("task %s was dropped; bring it back with `fairlead task restore %s`", name, name),
 		}
 	}
 	if step := r.Task.FailedStep; step != "" {

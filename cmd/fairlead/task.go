@@ -197,7 +197,8 @@ func dropCommand(a *app) *cobra.Command {
 		Use:   "drop TASK",
 		Short: "End a task and remove its folder; its files stay under a hidden ref",
 		Long: `A task at work is cancelled. Its commits and its uncommitted files are kept under refs/fairlead/tasks/TASK; files
-that git ignores are removed with the folder. A task that has landed loses only its folder.`,
+that git ignores are removed with the folder. A task that has landed loses only its folder. ` + "`fairlead task restore`" + `
+brings it back.`,
 		Example:           "  fairlead drop T12",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeRuns,
@@ -214,7 +215,7 @@ func taskRestoreCommand(a *app) *cobra.Command {
 		Short: "Make a task's folder again, from a snapshot of it",
 		Long: `A folder that was deleted, or removed by ` + "`fairlead drop`" + ` or by landing, is made again: its branch, and what was not
 committed. Then the files of tasks.copy are copied and the commands of tasks.setup run. It never replaces a folder
-that has something in it. It needs no daemon.`,
+that has something in it. A task that was dropped goes on from the state that it had; that needs a daemon.`,
 		Example:           "  fairlead task restore T12 --at 3",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeRuns,

@@ -46,6 +46,8 @@ func verbGroups() []struct {
 			{"request", requestCommand},
 			{"merge", mergeCommand},
 			{"pr", prCommand},
+			{"push", pushCommand},
+			{"undo", undoCommand},
 			{"drop", dropCommand},
 			{"tell", tellCommand},
 			{"shell", shellCommand},

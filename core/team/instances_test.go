@@ -300,3 +300,46 @@ func TestInstancesAreAdopted(t *testing.T) {
 		t.Errorf("lost, and now %+v", s)
 	}
 }
+
+// A task that goes on, because it was sent back or told something, is before the tasks that were not begun. What is not a task keeps its
+// place.
+func TestBegunTasksFirst(t *testing.T) {
+	c := newCrew(t, Limits{}, two())
+	team := *c.Team
+	team.Notes = map[string]RunMeta{}
+	for _, run := range []string{"T1", "T2", "T3", "T4"} {
+		team.Notes[run] = RunMeta{Settings: ownFolder}
+	}
+	for name, tc := range map[string]struct {
+		queue []Request
+		is    Request
+		at    int
+	}{
+		"begun": {
+			[]Request{
+				{For: ForControl},
+				{For: ForStep("r", "a"), N: 1},
+				{For: ForStep("T1", "work"), N: 2},
+				{For: ForStep("T2", "work"), N: 1},
+				{For: ForControl},
+			},
+			Request{For: ForStep("T3", "work"), N: 3},
+			3,
+		},
+		"not begun":          {[]Request{{For: ForStep("T2", "work"), N: 1}}, Request{For: ForStep("T3", "work"), N: 1}, 1},
+		"not a task":         {[]Request{{For: ForStep("T2", "work"), N: 1}}, Request{For: ForStep("r", "a"), N: 4}, 1},
+		"control":            {[]Request{{For: ForStep("T2", "work"), N: 1}}, Request{For: ForControl}, 1},
+		"nothing waits":      {nil, Request{For: ForStep("T3", "work"), N: 3}, 0},
+		"only begun ones do": {[]Request{{For: ForStep("T1", "work"), N: 2}}, Request{For: ForStep("T3", "work"), N: 3}, 1},
+	} {
+		a := *team.Agents["ada"]
+		a.Queue = tc.queue
+		d := &decision{team: &team}
+		if err := d.request(&a, tc.is); err != nil {
+			t.Fatal(err)
+		}
+		if len(a.Queue) != len(tc.queue)+1 || a.Queue[tc.at].For != tc.is.For {
+			t.Errorf("%s: %v", name, a.Queue)
+		}
+	}
+}

@@ -229,9 +229,27 @@ func behind(queue []Request, forWhom Purpose, first string) string {
 	return "it waits in the queue behind " + strings.Join(before, ", ")
 }
 
-// request appends a request to a slot's queue.
+// request appends a request to a slot's queue. A task that its agent has begun, which a person or a check has sent back, goes before
+// those that were not begun.
 func (d *decision) request(a *Agent, c Request) error {
-	return d.setQueue(a, session.Requested, append(slices.Clip(d.team.queue(a)), c))
+	queue := d.team.queue(a)
+	at := len(queue)
+	if tasks, begun := d.team.begunTask(c); a.step() == "" && tasks && begun {
+		if i := slices.IndexFunc(queue, func(other Request) bool {
+			tasks, begun := d.team.begunTask(other)
+			return tasks && !begun
+		}); i >= 0 {
+			at = i
+		}
+	}
+	return d.setQueue(a, session.Requested, slices.Insert(slices.Clip(queue), at, c))
+}
+
+// begunTask reports whether a request is for a step of a run with a folder of its own, such as a task, and whether the step had a lease
+// before.
+func (t *Team) begunTask(c Request) (own, begun bool) {
+	run, _, isStep := StepOf(c.For)
+	return isStep && t.Notes[run].Settings.OwnFolder, c.N > 1
 }
 
 // setQueue sets a slot's queue, also on the copy.

@@ -324,7 +324,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		if now, err := t.asAsked(ctx); err == nil {
 			done.Later = now.Tree != t.Asked.Tree
 		}
-		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", work, tip); err == nil {
+		if of, _, _ := noted(t); of != takenBack && t.reaches(ctx, tip, work) {
 			return done, nil
 		}
 		tree, err := applied(ctx, t, tip)

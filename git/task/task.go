@@ -492,9 +492,10 @@ func (t Task) Before(ctx context.Context, commit string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, own, _ := noted(t); own != "" {
-		if _, err := t.ask(ctx, nil, "merge-base", "--is-ancestor", own, tip); err == nil {
-			tip = own + "^"
+	if of, own, on := noted(t); own != "" && t.reaches(ctx, tip, own) {
+		tip = own + "^"
+		if of == takenBack && t.reaches(ctx, own, on) { // it may have landed with several commits
+			tip = on
 		}
 	}
 	from, err := t.ask(ctx, nil, "merge-base", tip, commit)

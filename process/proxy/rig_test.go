@@ -27,8 +27,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fairlead-dev/fairlead/internal/boundedlog"
 	"github.com/fairlead-dev/fairlead/core/network"
+	"github.com/fairlead-dev/fairlead/internal/boundedlog"
 	"github.com/fairlead-dev/fairlead/internal/test/leaktest"
 	"github.com/fairlead-dev/fairlead/process/proxy/wire"
 )

@@ -123,6 +123,26 @@ type TaskSync struct {
 	More     int            `json:"more" doc:"How many more of these there are"`
 }
 
+// TaskUndone says how the landing of a task was taken back.
+type TaskUndone struct {
+	ID       string `json:"id"`
+	Base     string `json:"base" doc:"The branch on which it had landed"`
+	Moved    string `json:"moved,omitempty" doc:"The commit to which the branch was moved back"`
+	Checkout string `json:"checkout,omitempty" doc:"The checkout of the branch, which has moved with it"`
+	Task     string `json:"task,omitempty" doc:"The new task that reverts the landing, because the branch could not be moved back"`
+	Because  string `json:"because,omitempty" doc:"Why the branch was not moved back"`
+}
+
+// TaskPushed is what of a task was pushed to a remote.
+type TaskPushed struct {
+	ID     string `json:"id"`
+	Remote string `json:"remote"`
+	Branch string `json:"branch" doc:"On the remote"`
+	Commit string `json:"commit" doc:"The tip of that branch now"`
+	Shown  bool   `json:"shown" doc:"It has what a person was shown last; false: what the task's folder has"`
+	There  bool   `json:"there" doc:"The branch had it already, and nothing was pushed"`
+}
+
 // SyncedBranch is a remote-tracking branch that a fetch has moved.
 type SyncedBranch struct {
 	Name string `json:"name" doc:"Such as origin/main"`

@@ -108,7 +108,7 @@ func (c *Controller) takeIssues(ctx context.Context) ([]string, error) {
 		if err := c.discardUnbegun(ctx, workspace, url); err != nil {
 			return "", err
 		}
-		shown, err := c.startTask(ctx, byIntake, view.TaskFlags{Text: text, Agent: agent, Issue: url}, true)
+		shown, err := c.startTask(ctx, byIntake, view.TaskFlags{Text: text, Agent: agent, Issue: url}, taskStart{intake: true})
 		return shown.ID, err
 	}
 	return in.Look(ctx)

@@ -156,7 +156,7 @@ func runsDir(repo string) string { return filepath.Join(repo, ".agents", "runs")
 // *runstate.FileFaults if the workflow is invalid, and *table.Refusal if the run cannot start.
 func (c *Controller) StartRun(ctx context.Context, by change.Actor, flags view.RunFlags) (view.RunView, error) {
 	if flags.Task != nil {
-		return c.startTask(ctx, by, *flags.Task, false)
+		return c.startTask(ctx, by, *flags.Task, taskStart{})
 	}
 	req, err := prepareRun(c.inRepo(flags), c.opts.Config)
 	if err != nil {

@@ -163,6 +163,15 @@ func (c *Controller) actOnRun(id string) {
 			c.loop.Go(func(ctx context.Context) { c.askAgain(ctx, id, why) })
 		}
 	}
+	if of, why := takenBackBy(c.loop.State(), r); of != nil {
+		key := "taken-back/" + string(of.ID)
+		listed[key] = true
+		if !m.doing[key] {
+			m.doing[key] = true
+			id, landed, asked, dir := string(of.ID), howOf(c.loop.State(), id).Task.Landed, askedOf(of), runDir(of)
+			c.loop.Go(func(ctx context.Context) { c.showTakenBack(ctx, id, dir, landed, asked, why) })
+		}
+	}
 	for key := range m.doing {
 		if !listed[key] {
 			delete(m.doing, key)

@@ -31,6 +31,7 @@ type Controller struct {
 
 	taking sync.Mutex // the files of one step at a time: two may have the same name
 
+	undoing sync.Mutex // one landing at a time is taken back: the journal is read first, and then a branch is moved or a task begins
 	answers sync.Mutex // one answer of a person at a time: it is checked, kept in its file, then decided; held while files are looked at
 }
 

@@ -45,6 +45,18 @@ type howTask struct {
 	Tree   string `json:"tree"`
 	Issue  string `json:"issue,omitempty"`
 	Intake bool   `json:"intake,omitempty"` // the daemon took it by its label
+
+	TakesBack string `json:"takes_back,omitempty"` // the task whose landing it reverts
+	Landed    string `json:"landed,omitempty"`     // the commit with which that one landed
+}
+
+// taskStart says how a task begins, other than by a person's text.
+type taskStart struct {
+	intake bool // the daemon took it by its label
+
+	takesBack *task.Task // the task whose landing it reverts; nil: none
+	landed    string     // the commit with which that one landed
+	revert    string     // the commit that reverts it
 }
 
 // JournaledTask is what the journal has of a task: enough to remove its folder if its task.json is gone. It is zero if there is no such
@@ -77,7 +89,9 @@ func requested(gate workflow.StepID, dir string, round int) string {
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.
-func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.TaskFlags, intake bool) (shown view.RunView, err error) {
+func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.TaskFlags, start taskStart) (shown view.RunView,
+	err error,
+) {
 	ctx = context.WithoutCancel(ctx) // once begun it is finished: a request has seconds, a large clone may take minutes
 	conf := c.opts.Config
 	no := func(err error) (view.RunView, error) {
@@ -113,6 +127,9 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	t.Remote, t.Poll, t.Ask, t.Issue = conf.Tasks.Remote, int(conf.Tasks.PR.Poll/time.Second), conf.Tasks.PR.Ask, asked.Issue
 	t.Copy = slices.Clone(conf.Tasks.Copy)
 	t = inForce(t, conf)
+	if start.takesBack != nil {
+		t.How = start.takesBack.How
+	}
 	if err := t.Include(ctx); err != nil {
 		return no(err)
 	}
@@ -122,14 +139,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 		Mode: agent.Sandbox.Mode, Read: agent.Sandbox.Read, Write: agent.Sandbox.Write, Hide: agent.Sandbox.Hide,
 		Sockets: agent.Sandbox.Sockets, Network: t.Wall.Network,
 	}
-	for i := range conf.Agents {
-		if home, err := filepath.Rel(t.Repo, conf.Agents[i].Workspace); err == nil && filepath.IsLocal(home) {
-			t.Homes = append(t.Homes, filepath.ToSlash(home))
-		}
-		if conf.Agents[i].Workspace != agent.Workspace {
-			t.Wall.Others = append(t.Wall.Others, conf.Agents[i].Workspace)
-		}
-	}
+	addWorkspaces(&t, conf, agent)
 	if t.Tree, err = placeFor(&runRequest{id: id, repo: workspace}, view.RunFlags{}); err != nil {
 		return view.RunView{}, err
 	}
@@ -146,6 +156,10 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 			err = errors.Join(err, os.RemoveAll(t.Tree), os.RemoveAll(t.Run))
 		}
 	}()
+	makes := t.Make
+	if start.takesBack != nil {
+		makes = func(ctx context.Context) error { return t.MakeRevert(ctx, start.revert) }
+	}
 	told, err := attach(t, asked.Attachments)
 	if err != nil {
 		return no(err)
@@ -155,28 +169,46 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 			return view.RunView{}, err
 		}
 	}
-	if err := errors.Join(t.Save(), t.Make(ctx)); err != nil {
+	if err := errors.Join(t.Save(), makes(ctx)); err != nil {
 		return no(err)
 	}
 	made = true
 	req := &runRequest{
-		id: id, repo: workspace, plan: taskPlan(t, conf.Tasks.Reviewer), options: workflow.DefaultOptions(runtime.NumCPU()),
+		id: id, repo: workspace, plan: taskPlan(t, conf.Tasks.Reviewer, start.takesBack != nil), options: workflow.DefaultOptions(runtime.NumCPU()),
 		settings: team.RunSettings{After: asked.After}, how: howRun{
 			Workdir: t.Workdir(), Task: &howTask{
 				Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree,
-				Issue: asked.Issue, Intake: intake,
+				Issue: asked.Issue, Intake: start.intake,
 			},
 		},
+	}
+	if c.opts.TaskPlan != nil {
+		req.plan = c.opts.TaskPlan(req.plan)
 	}
 	req.options.MaxIterations, req.options.AnswersFree = taskIterationsMax, true
 	if t.How != task.PR { // tasks land on a branch in the order of their approvals, and take no place while they wait for that
 		req.settings.OneAtATime = map[string]string{task.StepLand: t.Base}
+	}
+	if start.takesBack != nil {
+		req.how.Task.TakesBack, req.how.Task.Landed = start.takesBack.ID, start.landed
 	}
 	begun = true
 	return c.begin(ctx, by, req, workflow.RunAsked{
 		ID: workflow.RunID(id), Plan: req.plan, Options: req.options, By: by.ID,
 		RepoDir: req.repo, ReportsDir: filepath.Join(t.Run, "reports"), ManualInputsDir: filepath.Join(t.Run, "manual_inputs"),
 	})
+}
+
+// addWorkspaces adds the agents' workspaces to a task: those with state files below its repository, and those that its agent may not see.
+func addWorkspaces(t *task.Task, conf *config.Config, agent config.Agent) {
+	for i := range conf.Agents {
+		if home, err := filepath.Rel(t.Repo, conf.Agents[i].Workspace); err == nil && filepath.IsLocal(home) {
+			t.Homes = append(t.Homes, filepath.ToSlash(home))
+		}
+		if conf.Agents[i].Workspace != agent.Workspace {
+			t.Wall.Others = append(t.Wall.Others, conf.Agents[i].Workspace)
+		}
+	}
 }
 
 // inForce is a task with the commands of the configuration in force: what judges the work is never older than what a person has set.
@@ -199,8 +231,9 @@ func (f StepFacts) judgedBy(conf *config.Config) error {
 	return now.Save()
 }
 
-// taskPlan are the steps of a task. What fails, and what a person or a reviewer asks for, goes back to the step work.
-func taskPlan(t task.Task, reviewer string) workflow.Plan {
+// taskPlan are the steps of a task. What fails, and what a person or a reviewer asks for, goes back to the step work. If the content is
+// made already, the agent works only then.
+func taskPlan(t task.Task, reviewer string, made bool) workflow.Plan {
 	own := func(name workflow.StepID) []string { return []string{ownProgram, "task", "step", string(name)} }
 	plan := workflow.Plan{Name: "task", Steps: []workflow.Step{
 		{ID: task.StepPrepare, Command: own(task.StepPrepare)},
@@ -210,6 +243,10 @@ func taskPlan(t task.Task, reviewer string) workflow.Plan {
 		},
 		{ID: task.StepCheck, Needs: []workflow.StepID{task.StepWork}, Command: own(task.StepCheck), LoopBackTo: task.StepWork},
 	}}
+	if made {
+		plan.Steps[1].When = "steps.work.iteration > 0"
+		plan.Steps[2].Needs = []workflow.StepID{task.StepPrepare, task.StepWork} // a step whose needs are all skipped is skipped, too
+	}
 	approves := []workflow.StepID{task.StepCheck}
 	if reviewer != "" {
 		plan.Steps = append(plan.Steps, workflow.Step{

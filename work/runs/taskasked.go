@@ -72,7 +72,7 @@ func allowed(id, yes string, g task.Governs) error {
 // waitsForPerson reports whether the step approve of a task waits for a person.
 func waitsForPerson(r *workflow.Run) bool {
 	_, p, ok := r.Find(task.StepApprove)
-	return ok && p.State == workflow.Waiting
+	return ok && p.State == workflow.Waiting && r.Stage != workflow.Stopped
 }
 
 // asksAgain is why a task that could not land is shown to a person again; empty: it is not.

@@ -110,6 +110,9 @@ func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
 			}
 		}
 	}
+	if work.State == workflow.Skipped && step(task.StepPrepare).State == workflow.Completed {
+		work.State = workflow.Completed // its content was there
+	}
 	blocked := t.BlockedBy(id)
 	switch {
 	case approve.State == workflow.Waiting:
@@ -146,7 +149,7 @@ func dropped(t *team.Team, tasks []string) string {
 	if len(tasks) == 0 {
 		return ""
 	}
-	return "; " + strings.Join(tasks, " and ") + " was dropped: drop this one, too, or continue that one with `fairlead run resume " +
+	return "; " + strings.Join(tasks, " and ") + " was dropped: drop this one, too, or continue that one with `fairlead task restore " +
 		tasks[0] + "`"
 }
 

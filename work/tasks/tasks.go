@@ -212,7 +212,7 @@ func (c *Controller) waits(ctx context.Context, id, event, shown string) (t task
 // asked reports whether the step approve waits for a person.
 func asked(r view.RunView) bool {
 	for _, s := range r.Steps {
-		if s.ID == task.StepApprove {
+		if s.ID == task.StepApprove && r.Stage != string(workflow.Stopped) {
 			return s.Status == string(workflow.Waiting)
 		}
 	}

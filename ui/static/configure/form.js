@@ -16,7 +16,7 @@ export const FIELDS = [
 export const MORE = [
   { key: 'can_write', label: 'Files that it may write, one pattern a line', kind: 'list', hint: 'everything in its folder', at: 'permissions.can_write' },
   { key: 'sandbox', label: 'Sandbox', kind: 'choice', choices: ['workspace', 'required', 'auto', 'off'], at: 'sandbox' },
-  { key: 'instances', label: 'Sessions at the same time', kind: 'count', hint: '1', at: 'instances' },
+  { key: 'instances', label: 'Sessions at the same time', kind: 'count', hint: '3', at: 'instances' },
   { key: 'session_limit', label: 'Longest session', kind: 'text', hint: 'no limit; such as 2h', at: 'limits.session' },
   { key: 'tokens_per_day', label: 'Tokens a day', kind: 'count', hint: 'no limit', at: 'limits.tokens_per_day' },
   { key: 'cost_per_day_usd', label: 'USD a day', kind: 'money', hint: 'no limit', at: 'limits.cost_per_day_usd' },

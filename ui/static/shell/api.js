@@ -488,6 +488,8 @@ export const removeComment = async (id, n) => (await ask(`/runs/${name(id)}/comm
 export const requestTask = (id, body) => post(`/runs/${name(id)}/request`, body);
 /** @param {string} id @param {{tree?: string, governing?: string}} body @returns {Promise<{seq: number}>} */
 export const mergeTask = (id, body) => post(`/runs/${name(id)}/merge`, body);
+/** @param {string} id @returns {Promise<{task?: string}>} */
+export const undoTask = (id) => post(`/runs/${name(id)}/undo`, {});
 /** @param {string} id @returns {Promise<{ref: string}>} */
 export const dropTask = (id) => post(`/runs/${name(id)}/drop`, {});
 /** @typedef {{id: string, dir: string, name: string, address: string, origins: string[] | null, needs_you: number, working: number, agents: number, hold: boolean, stopping: boolean, here: boolean, problem?: string, detail?: string}} Repository */

@@ -28,6 +28,8 @@ export async function mergeTask(id, tree, governing) {
 }
 
 /** @param {string} id */
+export const undoTask = (id) => order(keyOf('undo', id), `the landing of ${plain(id, 40)} is taken back`, () => api.undoTask(id), then);
+/** @param {string} id */
 export const dropTask = (id) => order(keyOf('drop', id), `${plain(id, 40)} is dropped`, () => api.dropTask(id), then);
 /** @param {string} id @param {string} [step] */
 export const resumeTask = (id, step) => order(keyOf('resume', id), `${plain(id, 40)} continues`, () => api.resumeRun(id, step ? { start_at_step: step } : {}), then);

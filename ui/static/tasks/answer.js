@@ -5,7 +5,7 @@ import { plain } from '../shell/text.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
 import { dialog } from '../shell/router.js';
-import { keyOf, mergeTask, requestTask, resumeTask } from './actions.js';
+import { keyOf, mergeTask, requestTask, resumeTask, undoTask } from './actions.js';
 import { Governs, allowed } from './governs.js';
 import { changes, comments, drafts, scope } from './state.js';
 import { askedAgain, checked, didNotLand, isLive, landing, some } from './words.js';
@@ -26,7 +26,8 @@ export function TaskAnswer({ run }) {
   const write = (/** @type {string} */ words) => { text.value = words; drafts.set(id, words); };
   const drop = html`<button type="button" class="order order-quiet answer-drop" onClick=${() => { dialog.value = 'drop-task'; }}><${Icon} name="cross" /><span>Drop</span></button>`;
   if (t.status === 'done') {
-    return html`<div class="task-answer"><p><b>Landed on ${plain(t.base, 100)}</b>${t.landed_commit ? html` as <code>${plain(t.landed_commit, 40).slice(0, 10)}</code>` : ''}.</p></div>`;
+    return html`<div class="task-answer"><p><b>Landed on ${plain(t.base, 100)}</b>${t.landed_commit ? html` as <code>${plain(t.landed_commit, 40).slice(0, 10)}</code>` : ''}.</p>
+      ${t.landed_commit && !t.pull_request && html`<div class="answer-foot"><${Act} at=${keyOf('undo', id)} look="plain" icon="back" label="Take back" act=${() => undoTask(id)} /></div><${Fault} at=${keyOf('undo', id)} />`}</div>`;
   }
   if (t.status === 'dropped') return html`<div class="task-answer"><p><b>Dropped.</b> <span class="soft">What was written stays under <code>refs/fairlead/tasks/${plain(id, 48)}</code>.</span></p></div>`;
   if (t.failed_step) { // also a task that needs room to land
