@@ -145,7 +145,7 @@ func TestContract(t *testing.T) {
 		Dispatch: Dispatch{Sandbox: AgentSandbox{Mode: SandboxAuto}, Commits: true},
 		Tasks: Tasks{
 			Land: "squash", Branch: TaskBranch, Timeout: 30 * time.Minute, DiskBytes: 20e9, Remote: "origin",
-			PR: PullRequests{PollDefault, "once"}, Most: 3, Network: network.Setting{Packages: true},
+			PR: PullRequests{PollDefault, "once"}, Most: 3, ChecksIn: "checkout", Network: network.Setting{Packages: true},
 		},
 		TurnConfig: TurnConfig{
 			DefaultTimeoutSeconds: 60, HumanInterruptMode: Inject, AnnounceTimeouts: true,

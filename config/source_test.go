@@ -11,8 +11,8 @@ import (
 func TestKeptFilesNeedNotExist(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		FileName:        "version: 1\nagents:\n  a: {driver: script, script: a.script.yaml, workspace: a}\nworkflows: [b.yaml, sub/c.yaml]\n",
-		"a.script.yaml": "steps: []\n", "b.yaml": "b", "sub/c.yaml": "c",
+		FileName:        "version: 1\nagents:\n  a: {driver: script, script: a.script.yaml, workspace: a}\n  c: {driver: script, script: sub/c.script.yaml, workspace: c}\nworkflows: [b.yaml]\n",
+		"a.script.yaml": "steps: []\n", "b.yaml": "b", "sub/c.script.yaml": "steps: []\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

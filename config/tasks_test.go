@@ -33,6 +33,8 @@ func TestTasks(t *testing.T) {
 			"",
 		},
 		{"tasks: {disk: 0}", Tasks{DiskBytes: -1}, ""},
+		{"tasks: {checks_in: task}", Tasks{ChecksIn: "task"}, ""},
+		{"tasks: {checks_in: elsewhere}", Tasks{}, "checks_in"},
 		{"tasks: {disk: 20}", Tasks{}, "20 is not a size; write it like 500M"},
 		{"tasks: {disk: 20gb}", Tasks{}, "is not a size"},
 		{"tasks: {timeout: 48h}", Tasks{}, `is "48h"; the most is 24h`},
@@ -70,7 +72,7 @@ func TestTasks(t *testing.T) {
 		tt.want.Timeout, tt.want.DiskBytes = cmp.Or(tt.want.Timeout, 30*time.Minute), cmp.Or(tt.want.DiskBytes, 20e9)
 		tt.want.PR.Poll, tt.want.PR.Ask, tt.want.Most = cmp.Or(tt.want.PR.Poll, PollDefault), cmp.Or(tt.want.PR.Ask, "once"),
 			cmp.Or(tt.want.Most, 3)
-		tt.want.Remote = cmp.Or(tt.want.Remote, "origin")
+		tt.want.Remote, tt.want.ChecksIn = cmp.Or(tt.want.Remote, "origin"), cmp.Or(tt.want.ChecksIn, "checkout")
 		tt.want.Network = network.Setting{Packages: true}
 		tt.want.DiskBytes = max(0, tt.want.DiskBytes) // -1: no limit
 		if diff := compare.Diff(tt.want, cfg.Tasks); diff != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/core/notice"
+	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/files/agentstate"
 	"github.com/fairlead-dev/fairlead/git/task"
@@ -40,7 +41,6 @@ agents:
 channels:
   reviews: {agents: [scout, pilot]}
 team: {lead: julian, size: 2}
-tasks: {workflow: task.yaml}
 notify: {targets: {phone: {url: "https://127.0.0.1:1/x"}}}
 `
 
@@ -50,8 +50,6 @@ var houseFiles = map[string]string{
 	"played.script.yaml": "steps: [{say: hello}]\n",
 	"nightly.yaml":       "name: nightly\nsteps:\n  - {id: build, command: [\"true\"]}\n",
 	"gate.yaml":          "name: gate\nsteps:\n  - {id: build, command: [\"true\"], report_optional: true}\n  - {id: review, command: [\"true\"], report_optional: true, needs: [build], human_in_the_loop: true}\n",
-	"task.yaml": "name: task\nsteps:\n  - {id: prepare, command: [\"true\"]}\n  - {id: work, needs: [prepare], agent: \"{agent}\", prompt: \"{prompt}\", continue_conversation: true, report_optional: true}\n" +
-		"  - {id: approve, command: [\"true\"], report_optional: true, needs: [work], human_in_the_loop: true, loop_back_to: work}\n  - {id: land, command: [\"true\"], report_optional: true, needs: [approve]}\n",
 }
 
 // houseAt serves the house in a git repository.
@@ -63,7 +61,7 @@ func houseAt(t testing.TB) *served {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range []string{"init -q -b main", "add task.yaml", "commit -q -m first"} {
+	for _, args := range []string{"init -q -b main", "add nightly.yaml", "commit -q -m first"} {
 		if err := git(dir, strings.Fields(args)...); err != nil {
 			t.Fatalf("git %s: %v", args, err)
 		}
@@ -79,7 +77,7 @@ func houseAt(t testing.TB) *served {
 		Send: func(context.Context, string, []notice.Notice, int) *notice.Failure { return nil },
 	}
 	sup := superviseWith(t, dir, house,
-		outside.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices}, files.Close,
+		outside.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices, TaskPlan: playedTask}, files.Close,
 		folders.Close)
 	lead := &julian{host: sup.host, may: make(chan struct{}, 64)}
 	for range cap(lead.may) {
@@ -98,6 +96,19 @@ func houseAt(t testing.TB) *served {
 		}
 	})
 	return serveAt(t, sup, dir, waitsUsual, listenAny(t))
+}
+
+// playedTask are the steps of a task without checks. The test plays all of them.
+func playedTask(real workflow.Plan) workflow.Plan {
+	plays := []string{"true"}
+	return workflow.Plan{Name: real.Name, Steps: []workflow.Step{
+		{ID: task.StepPrepare, Command: plays}, real.Steps[1],
+		{
+			ID: task.StepApprove, Command: plays, ReportOptional: true, Needs: []workflow.StepID{task.StepWork}, Human: true,
+			LoopBackTo: task.StepWork,
+		},
+		{ID: task.StepLand, Command: plays, ReportOptional: true, Needs: []workflow.StepID{task.StepApprove}},
+	}}
 }
 
 func git(dir string, args ...string) error {
