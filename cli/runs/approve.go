@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -52,7 +53,7 @@ func ReadInput(a *cli.App, path string) (string, error) {
 	return string(text), nil
 }
 
-// Answer answers a step that waits for a person.
+// Answer answers a step that waits for a person. Without a step it is the one of the run that waits.
 func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAnswer, said string) error {
 	client, err := a.Dial()
 	if _, ok := errors.AsType[*apiclient.NoDaemon](err); ok {
@@ -65,7 +66,7 @@ func Answer(ctx context.Context, a *cli.App, id, step string, answer view.StepAn
 		return err
 	}
 	defer client.Close()
-	if answer.Shown, err = shown(ctx, a, client, id, step); err != nil {
+	if answer.Shown, step, err = shown(ctx, a, client, id, step); err != nil {
 		return err
 	}
 	done, err := client.Runs.Answer(ctx, id, step, answer)
@@ -107,25 +108,41 @@ func showAfter(ctx context.Context, a *cli.App, client *apiclient.Client, id str
 }
 
 // shown prints what is answered, for a person at a terminal, and returns its identity: if it is changed before the
-// answer arrives, the answer is refused. Empty: the step does not wait, and the answer is refused for that.
-func shown(ctx context.Context, a *cli.App, client *apiclient.Client, id, step string) (string, error) {
+// answer arrives, the answer is refused. Empty: the step does not wait, and the answer is refused for that. which is the step; without
+// one it is the only one that waits.
+func shown(ctx context.Context, a *cli.App, client *apiclient.Client, id, step string) (identity, which string, err error) {
 	items, err := client.Inbox(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	for _, item := range items {
-		if item.Run != id || item.Step != step || item.Question != nil {
-			continue
+	items = slices.DeleteFunc(items, func(item view.InboxItem) bool {
+		return item.Run != id || item.Step == "" || item.Question != nil || step != "" && item.Step != step
+	})
+	switch {
+	case len(items) == 0 && step != "":
+		return "", step, nil
+	case len(items) == 0:
+		return "", "", &cli.Coded{
+			Code: cli.ExitRefused,
+			Err:  fmt.Errorf("no step of run %s waits for a person; `fairlead run show %[1]s` says what it does", cli.Plain(id)),
 		}
-		if !a.JSON && cli.Tty(a.Out) {
-			if err := questions.PrintInbox(a, []view.InboxItem{item}, false); err != nil {
-				return "", err
-			}
-			fmt.Fprintln(a.Out)
+	case len(items) > 1:
+		var steps []string
+		for _, item := range items {
+			steps = append(steps, cli.Plain(item.Step))
 		}
-		return item.Shown, nil
+		return "", "", &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  fmt.Errorf("several steps of run %s wait for a person; name one of them: %s", cli.Plain(id), strings.Join(steps, ", ")),
+		}
 	}
-	return "", nil
+	if !a.JSON && cli.Tty(a.Out) {
+		if err := questions.PrintInbox(a, items, false); err != nil {
+			return "", "", err
+		}
+		fmt.Fprintln(a.Out)
+	}
+	return items[0].Shown, items[0].Step, nil
 }
 
 // Cancel cancels a run, or one of its steps.

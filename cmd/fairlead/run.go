@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -233,14 +234,15 @@ passed to the agent that does the work again.`)
 func answerCommand(a *app, verb, short string, reject bool, said, more string) *cobra.Command {
 	var input, note, tree, governing string
 	cmd := &cobra.Command{
-		Use:   verb + " RUN STEP",
+		Use:   verb + " RUN [STEP]",
 		Short: short,
-		Long: `It returns when the answer is on disk; the run then continues.` + more + `
+		Long: `Without STEP it is the step of the run, or of the task, that waits. The command returns when the answer is on disk; the run then
+continues.` + more + `
 
 You can give the same answer in Mission Control, or as a file at the path that the inbox prints; then its record says "by
 file". A task is never answered by a file.`,
 		Example:           "  fairlead " + verb + ` 20260801-101500-build review --note "see my comments"`,
-		Args:              cli.Args(cobra.ExactArgs(2)),
+		Args:              cli.Args(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {
 			answer := view.StepAnswer{Rejected: reject, Note: note, Tree: tree, Governing: governing}
@@ -251,7 +253,7 @@ file". A task is never answered by a file.`,
 				}
 				answer.Input = text
 			}
-			return runs.Answer(cmd.Context(), a.App, words[0], words[1], answer, said)
+			return runs.Answer(cmd.Context(), a.App, words[0], strings.Join(words[1:], " "), answer, said)
 		},
 	}
 	cmd.Flags().StringVar(&input, "input", "", "a `FILE` with a JSON object, or - for standard input")
