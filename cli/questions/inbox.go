@@ -155,6 +155,9 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 			fmt.Fprintf(a.Out, "  %s %s: they decide what runs later; approve them with --governing %s\n", a.Paint(cli.Yellow, "governs"),
 				cli.Line(strings.Join(g.Governing, ", "), cli.ErrorWidth), cli.Plain(g.GoverningHash))
 		}
+		for _, line := range item.Task.Asked.Told {
+			fmt.Fprintf(a.Out, "  %s    %s\n", a.Paint(cli.Yellow, "told"), cli.Line(line, cli.ErrorWidth))
+		}
 		fmt.Fprintln(a.Out, "  shows   tree "+cli.Plain(item.Task.Asked.Tree[:min(len(item.Task.Asked.Tree), view.TreeDigits)]))
 	}
 	if words := metricWords(item.Metrics); words != "" {

@@ -43,6 +43,9 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	if asked != nil && (task.Review{Task: t}).Has(ctx, asked.Commit, asked.From) {
 		from, commit = asked.From, asked.Commit
 		head = fmt.Sprintf("tree %s; `fairlead merge %s --tree %[1]s` approves exactly this\n", shortTree(asked.Tree), cli.Plain(id))
+		for _, line := range asked.Told {
+			head += cli.Line(line, cli.ErrorWidth) + "\n"
+		}
 		if asked.GoverningHash != "" {
 			head += fmt.Sprintf("%s\na separate yes: --governing %s\n", cli.Line(GovernsLine(asked.Governing), cli.ErrorWidth),
 				cli.Plain(asked.GoverningHash))

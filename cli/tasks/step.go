@@ -132,7 +132,7 @@ func show(ctx context.Context, a *cli.App, t task.Task, metrics map[string]strin
 	if shown.Governs.Hash != "" {
 		first = append(first, GovernsLine(shown.Governs.Files))
 	}
-	shown.Stat = slices.Concat(first, shown.Checks, shown.Tests, shown.Stat)
+	shown.Stat = slices.Concat(first, shown.Told, shown.Stat)
 	for _, line := range shown.Stat {
 		if _, err := fmt.Fprintln(a.Out, cli.Plain(line)); err != nil {
 			return nil, nil, err

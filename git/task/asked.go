@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -28,6 +29,7 @@ const (
 	MetricTree   = "shown_tree"
 	MetricCommit = "shown_commit"
 	MetricFrom   = "shown_from"
+	MetricTold   = "shown_told" // a JSON list of Shown.Told, which may be cut
 )
 
 // MetricAgain is a metric in the reports of StepLand and StepApprove: why a person is asked again.
@@ -52,7 +54,18 @@ func (a Asked) Metrics() map[string]string {
 func (s Shown) Metrics() map[string]string {
 	all := s.Asked.Metrics()
 	s.Governs.metrics(all)
+	if len(s.Told) > 0 {
+		all[MetricTold] = namesWithin(s.Told)
+	}
 	return all
+}
+
+// ParseTold reads the metric of what a person is told; none if there is none.
+func ParseTold(text string) (told []string) {
+	if text != "" && json.Unmarshal([]byte(text), &told) != nil {
+		return []string{text}
+	}
+	return told
 }
 
 // ParseAsked reads what String wrote. It is empty if the text is not of that form.

@@ -141,8 +141,8 @@ func TestTheBasesFilesJudge(t *testing.T) {
 				return
 			}
 			shown, err := w.task.Show(t.Context(), t.TempDir())
-			if err != nil || len(shown.Checks) != 1 || shown.Checks[0] != "the checks "+tt.told {
-				t.Errorf("%v, %q, want %q", err, shown.Checks, tt.told)
+			if err != nil || len(shown.Told) != 1 || shown.Told[0] != "the checks "+tt.told {
+				t.Errorf("%v, %q, want %q", err, shown.Told, tt.told)
 			}
 		})
 	}
@@ -156,8 +156,8 @@ func TestChecksInTheTasksFolder(t *testing.T) {
 	w.put(w.task.Tree, "ignored", "by the agent\n")
 	w.must(w.task.Check(t.Context(), &bytes.Buffer{}))
 	shown, err := w.task.Show(t.Context(), t.TempDir())
-	if err != nil || len(shown.Checks) != 1 || !strings.Contains(shown.Checks[0], "where its agent works") {
-		t.Errorf("%v, %q", err, shown.Checks)
+	if err != nil || len(shown.Told) != 1 || !strings.Contains(shown.Told[0], "where its agent works") {
+		t.Errorf("%v, %q", err, shown.Told)
 	}
 }
 
@@ -178,8 +178,8 @@ func TestTestsAreTold(t *testing.T) {
 	w.must(os.Remove(filepath.Join(w.task.Tree, "tests/data/c.txt")))
 	shown, err := w.task.Show(t.Context(), t.TempDir())
 	want := []string{"it deletes tests: tests/data/c.txt, web/b.spec.ts", "it changes tests: a_test.go"}
-	if err != nil || !slices.Equal(shown.Tests, want) {
-		t.Errorf("%v, %q, want %q", err, shown.Tests, want)
+	if err != nil || !slices.Equal(shown.Told, want) || !slices.Equal(ParseTold(shown.Metrics()[MetricTold]), want) {
+		t.Errorf("%v, %q, want %q", err, shown.Told, want)
 	}
 }
 

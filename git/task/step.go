@@ -190,8 +190,7 @@ const leftMax = 10 * time.Second
 type Shown struct {
 	Asked
 	Governs Governs
-	Checks  []string // lines about the checks that a person has to know
-	Tests   []string // lines about tests that are changed or deleted
+	Told    []string // what a person has to know about the checks, and about tests that are changed or deleted
 	Stat    []string // a line for each changed file, and their sum
 	Diff    string   // the file with the whole difference; empty if there is none
 	Files   int      // number of changed files
@@ -219,12 +218,15 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if s.Governs, err = (Review{t}).governs(ctx, s.From, s.Commit); err != nil {
 		return s, err
 	}
-	if s.Checks, err = t.checksTold(); err != nil {
+	checks, err := t.checksTold()
+	if err != nil {
 		return s, err
 	}
-	if s.Tests, err = t.testsTold(ctx, s.From, s.Commit); err != nil {
+	tests, err := t.testsTold(ctx, s.From, s.Commit)
+	if err != nil {
 		return s, err
 	}
+	s.Told = slices.Concat(checks, tests)
 	if s.Stat, err = stat(ctx, t, s.From, p.Commit, linesTold); err != nil {
 		return s, err
 	}

@@ -161,6 +161,7 @@ type TaskAsked struct {
 	From   string `json:"from" doc:"The commit of the base branch that it is compared with"`
 
 	GoverningHash string   `json:"governing_hash,omitempty" doc:"The hash that an approval has to name as governing, if governing files are changed"`
+	Told          []string `json:"told,omitempty" doc:"What a person has to know: where the checks ran, what they said with the base's files, tests that are changed or deleted"`
 	Governing     []string `json:"governing,omitempty" doc:"The changed files that decide what runs later; a long list ends with how many more there are"`
 }
 

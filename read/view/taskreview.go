@@ -46,6 +46,7 @@ type TaskChanges struct {
 	Shown    string             `json:"shown,omitempty" doc:"The commit that a person is asked to approve; an approval names it"`
 	Tree     string             `json:"tree,omitempty" doc:"The hash of its tree; an approval names it, too"`
 	Govern   string             `json:"governing_hash,omitempty" doc:"The hash of the governing files that are shown; an approval needs it"`
+	Told     []string           `json:"told,omitempty" doc:"What a person has to know besides the changes"`
 	Live     bool               `json:"live" doc:"The agent may still change it"`
 	Files    []diff.ChangedFile `json:"files"`
 	More     int                `json:"more_files,omitempty" doc:"Files that are left out"`

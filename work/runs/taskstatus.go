@@ -37,7 +37,10 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 	}
 	if asked := askedOf(r); waitsForPerson(r) && asked != (task.Asked{}) {
 		g := governsOf(r)
-		shown.Asked = &view.TaskAsked{Tree: asked.Tree, Commit: asked.Commit, From: asked.From, GoverningHash: g.Hash, Governing: g.Files}
+		shown.Asked = &view.TaskAsked{
+			Tree: asked.Tree, Commit: asked.Commit, From: asked.From, GoverningHash: g.Hash, Governing: g.Files,
+			Told: task.ParseTold(metric(r, task.StepApprove, task.MetricTold)),
+		}
 	}
 	shown.Status, shown.Why, shown.FailedStep = taskStatus(t, r)
 	if f := notLanded(r); f.Kind != "" {

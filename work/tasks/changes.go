@@ -88,7 +88,7 @@ func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v vi
 func (c *Controller) newest(ctx context.Context, t task.Review, r view.RunView, v *view.TaskChanges) (commit, from string, err error) {
 	switch asked := r.Task.Asked; {
 	case asked != nil && t.Has(ctx, asked.Commit, asked.From):
-		v.Shown, v.Tree, v.Govern = asked.Commit, asked.Tree, asked.GoverningHash
+		v.Shown, v.Tree, v.Govern, v.Told = asked.Commit, asked.Tree, asked.GoverningHash, asked.Told
 		return asked.Commit, asked.From, nil
 	case asked != nil: // another machine has shown it
 		commit, err = t.Kept(ctx)

@@ -118,13 +118,13 @@ const BASE = '/api/v1';
  * @property {TaskView} [task] only of a run that is a task
  * @property {StepView[] | null} [steps]
  */
-/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, landing?: {failed: 'conflict' | 'checks' | 'dirty' | 'moved', files?: string[]}, asked?: {tree: string, commit: string, from: string, governing_hash?: string, governing?: string[]} | null, created_at: string, updated_at: string}} TaskView */
+/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, landing?: {failed: 'conflict' | 'checks' | 'dirty' | 'moved', files?: string[]}, asked?: {tree: string, commit: string, from: string, governing_hash?: string, governing?: string[], told?: string[]} | null, created_at: string, updated_at: string}} TaskView */
 /** @typedef {{name: string, old_name?: string, status: string, added: number, deleted: number, binary?: boolean, governing?: boolean, old_mode?: string, new_mode?: string}} TaskFile */
 /** @typedef {{kind: 'same' | 'add' | 'del' | 'hunk' | 'note', old?: number, new?: number, t: {c?: string, x: string, m?: boolean}[] | null, more_bytes?: number}} ChangedRow */
 /** @typedef {{rows: ChangedRow[] | null, binary?: boolean, crlf?: boolean, more_rows?: number, too_large?: boolean}} ChangedRows */
-/** @typedef {{command: string, state: 'passed' | 'failed' | 'not_run', took_ms?: number, ended_at?: string, output?: string}} TaskCheck */
+/** @typedef {{command: string, state: 'passed' | 'failed' | 'not_run', took_ms?: number, ended_at?: string, output?: string, base?: boolean}} TaskCheck */
 /** @typedef {{id: string, subject: string, author: string, at: string}} TaskCommit */
-/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, tree?: string, governing_hash?: string, live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: {name: string, image?: string}[]}} TaskChanges */
+/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, tree?: string, governing_hash?: string, told?: string[], live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: {name: string, image?: string}[]}} TaskChanges */
 /** @typedef {{id: number, file?: string, line?: number, old?: boolean, quote?: string, text: string}} TaskComment a comment that is not sent yet */
 /** @typedef {{name: string, bytes: number, text?: string, cut?: boolean, why?: string}} InboxFile */
 /** @typedef {{step_id: string, agent?: string, status: string, artifacts?: string[] | null, metrics?: Record<string, string>, logs?: string[] | null}} InboxStep */

@@ -10,10 +10,15 @@ const NAMES_MAX = 20;
 export const allowed = (c, yes) => !c.governing_hash || yes === c.governing_hash;
 
 /**
- * A tick for exactly what is shown: a change of it takes the tick away.
+ * What a person has to know, and a tick for exactly what is shown: a change of it takes the tick away.
  * @param {{c: import('../shell/api.js').TaskChanges, yes: import('../shell/lib.js').Signal<string>}} props
  */
 export function Governs({ c, yes }) {
+  return html`${(c.told ?? []).map((t, i) => html`<p key=${i} class="worry-box"><${Icon} name="look" /><span>${plain(t, 600)}</span></p>`)}<${Yes} c=${c} yes=${yes} />`;
+}
+
+/** @param {{c: import('../shell/api.js').TaskChanges, yes: import('../shell/lib.js').Signal<string>}} props */
+function Yes({ c, yes }) {
   const hash = c.governing_hash;
   if (!hash) return null;
   const names = c.files.filter((f) => f.governing).map((f) => plain(f.name, 160));
