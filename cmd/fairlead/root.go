@@ -68,16 +68,15 @@ what each one does, asks you when an agent needs an answer, and keeps a record o
 // usageTemplate is what follows the description of a command in its help.
 const usageTemplate = `{{if .HasParent}}Usage:{{if .Runnable}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} COMMAND{{end}}{{else}}Usage:
-  fairlead COMMAND [--help]      run a command; or explain it, with an example{{end}}{{if .HasExample}}
+  {{.CommandPath}} COMMAND{{end}}{{end}}{{if .HasExample}}
 
 {{if .HasParent}}Example:
 {{end}}{{.Example}}{{end}}{{if .HasAvailableSubCommands}}{{$cmds := .Commands}}{{if eq (len .Groups) 0}}
 
 Commands:{{range $cmds}}{{if .IsAvailableCommand}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{else}}{{range $group := .Groups}}
+  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{else}}{{range $i, $group := .Groups}}{{if $i}}
 
-{{.Title}}{{range $cmds}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
+{{end}}{{.Title}}{{range $cmds}}{{if and (eq .GroupID $group.ID) .IsAvailableCommand}}
   {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
 
 Flags:
@@ -85,7 +84,7 @@ Flags:
 
 Flags of every command:
 {{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}{{if not .HasParent}}
-` + "`fairlead help exit-codes` explains the exit codes." + `{{end}}
+` + "`fairlead COMMAND --help` explains a command, with an example; `fairlead help exit-codes` the exit codes." + `{{end}}
 `
 
 // knownVerb refuses a command that does not exist, and suggests one that does.

@@ -45,7 +45,7 @@ func TestTaskContract(t *testing.T) {
 	write("agent.sh", contractAgent)
 	s := newRigIn(t, dir, map[string]string{
 		"fairlead.yaml": "version: 1\nagents:\n  coder:\n    driver: exec\n    sandbox: \"off\"\n    command: [sh, '" + dir +
-			"/agent.sh']\n    env: {TOP: '" + dir + "'}\n    failures_max: 1\n    workspace: coder\n",
+			"/agent.sh']\n    env: {TOP: '" + dir + "'}\n    failures_max: 1\n    instances: 1\n    workspace: coder\n",
 		"coder/starts": "0\n",
 	})
 	var record strings.Builder
