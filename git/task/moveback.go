@@ -181,10 +181,9 @@ func (m *move) remove(name string) error {
 	if err := os.Remove(filepath.Join(m.Dir, name)); err != nil {
 		return err
 	}
-	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
-		if os.Remove(filepath.Join(m.Dir, dir)) != nil {
-			break // it has other files
-		}
+	dir := filepath.Dir(name)
+	for dir != "." && os.Remove(filepath.Join(m.Dir, dir)) == nil { // one with other files stays
+		dir = filepath.Dir(dir)
 	}
 	return nil
 }

@@ -54,22 +54,26 @@ func (t Task) TakeBack(ctx context.Context, commit string) (b TookBack, err erro
 		}
 	}
 	if b.Because == "" {
-		moved := false
-		if b.Checkout, moved, err = t.backward(ctx, tip, on); err != nil {
+		place, moved, err := t.backward(ctx, tip, on)
+		if err != nil {
 			return b, err
 		}
 		if !moved {
 			return b, &Blocked{fmt.Sprintf("branch %s has moved meanwhile; try again", t.Base)}
 		}
-		b.Moved = on
+		b.Checkout, b.Moved = place, on
 		return b, t.noteTakenBack(commit, on)
 	}
 	tree, err := t.reverted(ctx, tip, commit, on)
 	if err != nil {
 		return b, err
 	}
-	if now, err := t.treeOf(ctx, tip); err != nil || now == tree {
-		return b, errors.Join(err, t.noteTakenBack(commit, on))
+	now, err := t.treeOf(ctx, tip)
+	if err != nil {
+		return b, err
+	}
+	if now == tree {
+		return b, t.noteTakenBack(commit, on)
 	}
 	b.Revert, err = t.commit(ctx, nil, tree, fmt.Sprintf("Take back: %s\n\nIt reverts %.12s of task %s.\n", t.Title(), commit, t.ID), tip)
 	return b, err

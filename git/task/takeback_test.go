@@ -180,7 +180,7 @@ func TestTakeBackRefused(t *testing.T) {
 		"a file that is not committed": {func(w *world) { w.put(w.repo, "a.txt", "mine\n") }, "not committed: a.txt"},
 		"a file that git does not have": {
 			func(w *world) { w.put(w.repo, ".gitignore", "mine\n") },
-			"overwritten that git does not have: .gitignore",
+			"that git does not have are in the way: .gitignore",
 		},
 		"a merge": {func(w *world) { w.put(w.repo, ".git/MERGE_HEAD", w.git(w.repo, "rev-parse", "main")) }, "half done"},
 		"a conflict": {func(w *world) {
