@@ -182,7 +182,7 @@ func TestTakeBackRefused(t *testing.T) {
 			func(w *world) { w.put(w.repo, ".gitignore", "mine\n") },
 			"that git does not have are in the way: .gitignore",
 		},
-		"a merge": {func(w *world) { w.put(w.repo, ".git/MERGE_HEAD", w.git(w.repo, "rev-parse", "main")) }, "half done"},
+		"a merge": {func(w *world) { w.put(w.repo, ".git/MERGE_HEAD", w.git(w.repo, "rev-parse", "main")) }, "is not finished"},
 		"a conflict": {func(w *world) {
 			w.put(w.repo, "a.txt", "one\nII\nthree\n")
 			w.git(w.repo, "commit", "--quiet", "-a", "-m", "newer")
@@ -205,15 +205,27 @@ func TestTakeBackRefused(t *testing.T) {
 	}
 }
 
-// A process that dies while the checkout moves back is followed by one that finishes it.
+// A process that dies while the checkout moves back is followed by one that begins anew.
 func TestTakeBackKilled(t *testing.T) {
 	t.Parallel()
 	w, done := landedWorld(t, Squash)
-	w.git(w.repo, "read-tree", "-m", "-u", "main", "main~")
+	at, err := w.task.checkedOut(t.Context())
+	w.must(err)
+	m := &move{
+		Task: w.task.ID, Branch: "main", Dir: at.dir, Git: at.git, From: done.Commit, To: w.git(w.repo, "rev-parse", "main~"),
+		common: w.task.Git,
+	}
+	end, err := m.begin()
+	w.must(err)
+	w.must(errors.Join(m.lock(t.Context()), duplicate(filepath.Join(m.Git, "index"), m.index())))
+	_, err = m.run(t.Context(), "index", nil, "read-tree", "-m", "-u", m.From, m.To)
+	w.must(err)
+	end()
 	if b, err := w.task.TakeBack(t.Context(), done.Commit); err != nil || b.Moved == "" {
 		t.Fatalf("%+v, %v", b, err)
 	}
 	if got := strings.Fields(w.git(w.repo, "ls-files")); w.git(w.repo, "status", "--porcelain") != "" || !slices.Contains(got, ".gitignore") {
 		t.Errorf("%q", got)
 	}
+	w.noTraces()
 }
