@@ -1,6 +1,6 @@
 // Package boundedlog is the log of a small process that runs beside others: a notepad with a fixed number of pages.
 //
-// Such a process has nobody who reads along, and runs for days. What it writes again and again must not fill the disk.
+// Such a process has no person who reads along, and runs for days. What it writes again and again must not fill the disk.
 //
 // The one promise: a log writes at most as many bytes as it was given, and a line is written whole or not at all.
 package boundedlog

@@ -223,7 +223,8 @@ func ConfigItem(since time.Time, u *Unconfirmed) InboxItem {
 // FetchItem is a fetch by tasks.fetch that failed, after which it fetches no more.
 func FetchItem(since time.Time, why string) InboxItem {
 	return InboxItem{
-		ID: "fetch/" + since.UTC().Format(time.RFC3339), Kind: InboxFetch, Since: since, Blocks: []string{}, Artifacts: []string{}, Logs: []string{},
+		ID: "fetch/" + since.UTC().Format(time.RFC3339), Kind: InboxFetch, Since: since,
+		Blocks: []string{}, Artifacts: []string{}, Logs: []string{},
 		Why: why + "; it goes on after `fairlead reload`, or a `fairlead task sync` that works",
 	}
 }

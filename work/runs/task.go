@@ -164,7 +164,9 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	if err != nil {
 		return no(err)
 	}
-	for name, text := range map[string]string{task.PromptName: text + "\n" + told, task.ReviewName: "(written when the review begins)\n"} {
+	for name, text := range map[string]string{
+		task.PromptName: text + "\n" + told, task.ReviewName: "(written when the review begins)\n",
+	} {
 		if err := os.WriteFile(filepath.Join(t.Run, name), []byte(text), 0o600); err != nil {
 			return view.RunView{}, err
 		}
@@ -174,8 +176,8 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	}
 	made = true
 	req := &runRequest{
-		id: id, repo: workspace, plan: taskPlan(t, conf.Tasks.Reviewer, start.takesBack != nil), options: workflow.DefaultOptions(runtime.NumCPU()),
-		settings: team.RunSettings{After: asked.After}, how: howRun{
+		id: id, repo: workspace, plan: taskPlan(t, conf.Tasks.Reviewer, start.takesBack != nil),
+		options: workflow.DefaultOptions(runtime.NumCPU()), settings: team.RunSettings{After: asked.After}, how: howRun{
 			Workdir: t.Workdir(), Task: &howTask{
 				Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree,
 				Issue: asked.Issue, Intake: start.intake,
