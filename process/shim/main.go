@@ -54,7 +54,10 @@ func Main(args []string) int {
 	// Handle the signals: an ignored signal would stay ignored in the agent.
 	signal.Notify(orders, syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1)
 
-	k := &keeper{folder: args[1], log: boundedlog.New(os.Stderr, logBytesMax), orders: orders, peers: map[*peer]bool{}, sooner: make(chan struct{}, 1)}
+	k := &keeper{
+		folder: args[1], log: boundedlog.New(os.Stderr, logBytesMax), orders: orders, peers: map[*peer]bool{},
+		sooner: make(chan struct{}, 1),
+	}
 	if err := k.run(); err != nil {
 		k.log.Print("%v", err)
 		return 1
