@@ -102,7 +102,8 @@ func houseAt(t testing.TB) *served {
 func playedTask(real workflow.Plan) workflow.Plan {
 	plays := []string{"true"}
 	return workflow.Plan{Name: real.Name, Steps: []workflow.Step{
-		{ID: task.StepPrepare, Command: plays}, real.Steps[1],
+		{ID: task.StepPrepare, Command: plays},
+		real.Steps[1],
 		{
 			ID: task.StepApprove, Command: plays, ReportOptional: true, Needs: []workflow.StepID{task.StepWork}, Human: true,
 			LoopBackTo: task.StepWork,

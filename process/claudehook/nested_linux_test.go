@@ -63,12 +63,12 @@ func TestAnAgentsShellThatAsksAHookIsSeen(t *testing.T) {
 	small, large := Program{Path: os.Args[0]}, Program{Path: os.Args[0], Args: []string{"hook"}}
 	self := quote(os.Args[0])
 	for line, want := range map[string]string{
-		small.command(SessionEnd):                                                            "false",
-		large.command(SessionEnd):                                                            "false",
-		small.command(UserPromptSubmit):                                                      "false",
-		large.command(UserPromptSubmit):                                                      "false",
-		"echo {} | " + self + " SessionEnd; true":                                            "true",
-		"echo {} | " + small.command(SessionEnd):                                             "true",
+		small.command(SessionEnd):                 "false",
+		large.command(SessionEnd):                 "false",
+		small.command(UserPromptSubmit):           "false",
+		large.command(UserPromptSubmit):           "false",
+		"echo {} | " + self + " SessionEnd; true": "true",
+		"echo {} | " + small.command(SessionEnd):  "true",
 		"sh -e -c " + quote(small.command(SessionEnd)) + " # fairlead install claude":        "true", // the shell around it
 		"exec sh -e -c " + quote(small.command(SessionEnd)):                                  "false",
 		"echo 'PLAY=hook " + self + "; true' | sh -e -s " + quote(small.command(SessionEnd)): "true",
@@ -91,8 +91,8 @@ func TestWhoIsInAnAgentsShellIsKnownByItsAncestors(t *testing.T) {
 		t.Skip("an agent runs this itself")
 	}
 	for line, want := range map[string]string{
-		`PLAY=within "$0"; true`:                                                   "false",
-		`CLAUDECODE=1 PLAY=within "$0"; true`:                                      "true",
+		`PLAY=within "$0"; true`:              "false",
+		`CLAUDECODE=1 PLAY=within "$0"; true`: "true",
 		`CLAUDECODE=1 sh -c 'env -u CLAUDECODE PLAY=within "$0"; true' "$0"; true`: "true",
 	} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", line, os.Args[0]).Output()
