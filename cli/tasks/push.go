@@ -2,9 +2,7 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -15,18 +13,7 @@ import (
 // Push pushes a task's branch to a remote, and says what it has now.
 func Push(ctx context.Context, a *cli.App, client *apiclient.Client, id string, to api.PushBody) error {
 	done, err := client.Runs.Push(ctx, id, to)
-	var p *api.Problem
-	if errors.As(err, &p) && p.Status == http.StatusNotFound {
-		return unknown(id)
-	}
-	if err != nil {
-		return cli.Faulty(err)
-	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	_, err = fmt.Fprintln(a.Out, pushedWords(done))
-	return err
+	return answered(a, id, done, err, func() string { return pushedWords(done) })
 }
 
 func pushedWords(done view.TaskPushed) string {

@@ -2,12 +2,9 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
-	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -16,18 +13,7 @@ import (
 // Sync fetches the remote for a task, and says what has come and what to do with it.
 func Sync(ctx context.Context, a *cli.App, client *apiclient.Client, id string) error {
 	done, err := client.Runs.Sync(ctx, id)
-	var p *api.Problem
-	if errors.As(err, &p) && p.Status == http.StatusNotFound {
-		return unknown(id)
-	}
-	if err != nil {
-		return cli.Faulty(err)
-	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	_, err = fmt.Fprintln(a.Out, strings.Join(syncedLines(done, cli.Plain(id)), "\n"))
-	return err
+	return answered(a, id, done, err, func() string { return strings.Join(syncedLines(done, cli.Plain(id)), "\n") })
 }
 
 func syncedLines(done view.TaskSync, id string) (lines []string) {

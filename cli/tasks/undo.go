@@ -2,11 +2,8 @@ package tasks
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 
-	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -15,18 +12,7 @@ import (
 // Undo takes back what a task has landed, and says how.
 func Undo(ctx context.Context, a *cli.App, client *apiclient.Client, id string) error {
 	done, err := client.Runs.Undo(ctx, id)
-	var p *api.Problem
-	if errors.As(err, &p) && p.Status == http.StatusNotFound {
-		return unknown(id)
-	}
-	if err != nil {
-		return cli.Faulty(err)
-	}
-	if a.JSON {
-		return a.PrintJSON(done)
-	}
-	_, err = fmt.Fprintln(a.Out, undoneWords(done))
-	return err
+	return answered(a, id, done, err, func() string { return undoneWords(done) })
 }
 
 func undoneWords(done view.TaskUndone) string {

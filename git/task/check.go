@@ -114,8 +114,12 @@ func (t Task) checkFolder(ctx context.Context, out io.Writer, before Picture, re
 
 // checkCommit runs the checks on a commit, in their own checkout.
 func (t Task) checkCommit(ctx context.Context, out io.Writer, commit string, results *checking) error {
-	if err := t.checkout(ctx, out, commit); errors.As(err, new(*SetupFailed)) {
-		return &CheckFailed{"", err} // the agent changed what is installed
+	err := t.checkout(ctx, out, commit)
+	if failed, is := errors.AsType[*SetupFailed](err); is { // the agent changed what is installed
+		if err := results.keep(CheckResult{Command: failed.Command, Ended: time.Now().UTC(), Tail: failed.Error()}); err != nil {
+			return err
+		}
+		return &CheckFailed{"", failed}
 	} else if err != nil {
 		return err
 	}
@@ -352,13 +356,18 @@ type checking struct {
 func (c *checking) run(ctx context.Context, out io.Writer, dir string) error {
 	for _, line := range c.t.Checks {
 		done, err := c.t.checkOne(ctx, out, dir, line)
-		done.Base = c.base
-		c.all = append(c.all, done)
-		if err := errors.Join(file.StoreJSON(filepath.Join(c.t.Run, checksName), c.all), err); err != nil {
+		if err := errors.Join(c.keep(done), err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keep adds a result to those of this run.
+func (c *checking) keep(done CheckResult) error {
+	done.Base = c.base
+	c.all = append(c.all, done)
+	return file.StoreJSON(filepath.Join(c.t.Run, checksName), c.all)
 }
 
 // tail hands output on, and keeps its end.

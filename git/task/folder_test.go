@@ -148,6 +148,37 @@ func TestTheBasesFilesJudge(t *testing.T) {
 	}
 }
 
+// A setup that fails with the task's own files, or with the base's, is a result like that of a check: the person is told.
+func TestTheBasesFilesJudgeSetup(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ base, task, told string }{
+		"its own fails":    {"true\n", "false\n", "FAILED with the task's own files that decide what runs (`sh build.sh`)"},
+		"the base's fails": {"false\n", "true\n", "with those of main they FAILED: `sh build.sh`"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newRepo(t)
+			w.put(w.repo, "build.sh", tt.base)
+			w.put(w.repo, "go.sum", "one\n")
+			w.git(w.repo, "add", ".")
+			w.git(w.repo, "commit", "--quiet", "-m", "a setup")
+			w.task = w.give("T1", "")
+			w.task.Governing = []string{"go.sum"} // the base's lock file comes with it, so setup runs again
+			w.put(w.task.Tree, "build.sh", tt.task)
+			w.put(w.task.Tree, "go.sum", "two\n")
+			w.task.Setup, w.task.Checks = []string{"sh build.sh"}, []string{"true"}
+			var out bytes.Buffer
+			if err := w.task.Check(t.Context(), &out); err != nil {
+				t.Fatalf("%v\n%s", err, &out)
+			}
+			shown, err := w.task.Show(t.Context(), t.TempDir())
+			if err != nil || len(shown.Told) != 1 || !strings.Contains(shown.Told[0], tt.told) {
+				t.Errorf("%v, %q, want %q", err, shown.Told, tt.told)
+			}
+		})
+	}
+}
+
 // With checks_in: task the checks run where the agent works, and the review says so.
 func TestChecksInTheTasksFolder(t *testing.T) {
 	t.Parallel()

@@ -170,7 +170,7 @@ func TestLandsAgainAfterARevert(t *testing.T) {
 	}
 }
 
-// What stands in the way is said, and nothing is changed.
+// An undo that is refused names what prevents it, and changes nothing.
 func TestTakeBackRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -50,7 +50,8 @@ func Outside(c syscall.Conn) error {
 	return nil
 }
 
-// notIdentified refuses a process that has ended before it was looked at. Agents are refused, and it may have been one.
+// notIdentified refuses a connection of a process that has ended before its identity was read: agents may not connect, and it may have
+// been one.
 func notIdentified(pid int) error {
 	return fmt.Errorf("process %d has ended before Fairlead could see whether it belongs to an agent; connect again", pid)
 }

@@ -52,7 +52,7 @@ func asVictims(start func()) { start() }
 // EnterScope finds no cgroups on this system.
 func EnterScope(string) (string, error) { return "", errors.New("there are no cgroups on this system") }
 
-// group is the cgroup of a session, of which there is none here.
+// group is the cgroup of a session. This system has no cgroups.
 type group struct{}
 
 func makeGroup(string, string, spawn.Limits) (*group, error) { return nil, nil }

@@ -75,7 +75,8 @@ func (c *Controller) landingOf(ctx context.Context, id, event string) (is landin
 }
 
 // UndoTask takes the landing of a task back. If the branch can be moved back, it is, and a person is asked about the task again; otherwise
-// a new task reverts the landing. The error is a *table.Refusal if there is nothing to undo, or something stands in the way.
+// a new task reverts the landing. The error is a *table.Refusal if there is nothing to undo, or if
+// files or another git command in the checkout prevent it.
 func (c *Controller) UndoTask(ctx context.Context, by change.Actor, id string) (done view.TaskUndone, err error) {
 	ctx = context.WithoutCancel(ctx) // half of it is worse than an answer that is not read
 	c.undoing.Lock()
