@@ -24,7 +24,8 @@ if [ -e "$at/kill" ] && read -r how task what < "$at/kill"; then
 	case " $* " in
 	*" $what "*)
 		rm "$at/kill"
-		[ "$how" = before ] || %[1]s "$@"
+		[ "$how" != after ] || %[1]s "$@"
+		[ "$how" != moved ] || mv -f "$GIT_DIR/refs/heads/main.lock" "$GIT_DIR/refs/heads/main"
 		[ ! -e "$at/folder" ] || rm -rf "$at/repo/.agents/worktrees/$task" "$at/folder"
 		[ ! -e "$at/both" ] || kill -9 "$(cat "$at/both")"
 		kill -9 $PPID
@@ -80,7 +81,7 @@ agents:
 	}
 	n := 0
 	ways := []string{"", "both", "both folder"}
-	for i, point := range []string{"before commit-tree", "before read-tree -m", "after update-ref -m", "after for-each-ref"} {
+	for i, point := range []string{"before commit-tree", "before read-tree -m", "moved show-ref", "after for-each-ref"} {
 		way := i % len(ways)
 		for _, with := range testsize.Pick(ways[way:way+1], ways, ways) {
 			n++

@@ -192,9 +192,9 @@ func TestLandKilled(t *testing.T) {
 		away, moved   bool // the branch is checked out nowhere; it has moved
 	}{
 		{Squash, "before", "read-tree -m", false, false},
-		{Squash, "after", "update-ref -m", false, true},
-		{Merge, "after", "update-ref -m", false, true},
-		{Squash, "after", "update-ref -m", true, true},
+		{Squash, "moved", "show-ref", false, true},
+		{Merge, "moved", "show-ref", false, true},
+		{Squash, "moved", "show-ref", true, true},
 	} {
 		t.Run(c.how+" "+c.when+" "+c.at, func(t *testing.T) {
 			w := newRepo(t)

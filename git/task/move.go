@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,9 @@ import (
 )
 
 // Moving the base and the person's clean checkout of it. Any process may be killed at any moment. So a durable note says first from which
-// commit to which the checkout goes, and Fairlead itself holds the lock of the checkout's index: it is a hard link to a file of its own,
-// so no other program's lock is taken for it. git writes the files, with a copy of the index. Then the branch moves, and then the copy
-// becomes the index. The next landing finishes what is left if the branch has moved, and takes the files back if it has not.
+// commit to which the checkout goes, and Fairlead itself holds the locks of the checkout's index and of the branch: each is a hard link to
+// a file of its own, so no other program's lock is taken for it. git writes the files, with a copy of the index. Then the branch moves, and
+// then the copy becomes the index. The next landing finishes what is left if the branch has moved, and takes the files back if it has not.
 
 const (
 	lockMax  = 2 * time.Second // for a lock of another git process: a commit holds one for milliseconds
@@ -51,9 +52,9 @@ func (m *move) scratch() string    { return m.place("") }
 func (m *move) in(n string) string { return filepath.Join(m.scratch(), n) }
 func (m *move) index() string      { return m.in("index") }
 func (m *move) indexLock() string  { return filepath.Join(m.Git, "index.lock") }
-func (m *move) branchLock() string {
-	return filepath.Join(m.common, "refs", "heads", filepath.FromSlash(m.Branch)+".lock")
-}
+func (m *move) ref() string        { return "refs/heads/" + m.Branch }
+func (m *move) branch() string     { return filepath.Join(m.common, filepath.FromSlash(m.ref())) } // its file
+func (m *move) branchLock() string { return m.branch() + ".lock" }
 
 func (m *move) using(i string) []string {
 	return append([]string{"GIT_INDEX_FILE=" + m.in(i), "GIT_DIR=" + m.Git, "GIT_WORK_TREE=" + m.Dir}, asStored...)
@@ -91,7 +92,11 @@ func (t Task) forward(ctx context.Context, tip, commit string) (place string, mo
 	}
 	defer end()
 	if err := m.do(ctx); err != nil {
-		err = errors.Join(err, m.settle(context.WithoutCancel(ctx)))
+		fault := m.settle(context.WithoutCancel(ctx))
+		if fault == nil && errors.Is(err, errElsewhere) {
+			return "", false, nil
+		}
+		err = errors.Join(err, fault)
 		if now, fault := t.tip(ctx); worktree.GitSaidNo(err) && fault == nil && now != tip {
 			return "", false, nil
 		}
@@ -170,7 +175,7 @@ func (m *move) begin() (end func(), err error) {
 	}
 	view := m.in("view")
 	if err := errors.Join(os.RemoveAll(m.scratch()), os.MkdirAll(view, 0o700),
-		os.WriteFile(m.in("lock"), []byte("fairlead\n"), 0o600),
+		os.WriteFile(m.in("lock"), []byte("fairlead\n"), 0o600), m.writeRef(),
 		// A git folder that is on no branch: with it git needs no lock of the checkout's HEAD, of which nothing would say whose it is.
 		os.WriteFile(filepath.Join(view, "HEAD"), []byte(m.To+"\n"), 0o600),
 		os.WriteFile(filepath.Join(view, "commondir"), []byte(m.common+"\n"), 0o600),
@@ -198,7 +203,7 @@ func (m *move) do(ctx context.Context) error {
 	if m.Dir == "" {
 		return m.moveBranch(ctx)
 	}
-	if err := m.lock(ctx); err != nil {
+	if err := m.lock(ctx, "lock", m.indexLock()); err != nil {
 		return err
 	}
 	if err := m.inTheWay(ctx); err != nil {
@@ -217,12 +222,8 @@ func (m *move) do(ctx context.Context) error {
 	if !(checkout{m.Dir, m.Git}).on(m.Branch) {
 		return &NotLanded{Failure{Kind: FailedMoved}, fmt.Sprintf("the checkout %s was switched to another branch meanwhile; merge again", m.Dir)}
 	}
-	who, unknown := worktree.Git{Dir: m.Dir}.Ask(ctx, "var", "GIT_COMMITTER_IDENT")
 	if err := m.moveBranch(ctx); err != nil {
 		return err
-	}
-	if unknown == nil {
-		m.log(who)
 	}
 	return errors.Join(os.Rename(m.index(), filepath.Join(m.Git, "index")), without(m.indexLock()))
 }
@@ -236,27 +237,36 @@ func duplicate(from, to string) error {
 	return os.WriteFile(to, text, 0o600)
 }
 
-// ours reports whether the lock of the index is this move's.
-func (m *move) ours() bool {
-	mine, err := os.Lstat(m.in("lock"))
-	its, fault := os.Lstat(m.indexLock())
+// ours reports whether a lock is a link to a file of this move.
+func (m *move) ours(name, lock string) bool {
+	mine, err := os.Lstat(m.in(name))
+	its, fault := os.Lstat(lock)
 	return err == nil && fault == nil && os.SameFile(mine, its)
 }
 
-// lock takes the lock of the index. It waits for another git process.
-func (m *move) lock(ctx context.Context) error {
+func (m *move) holdsIndex() bool { return m.ours("lock", m.indexLock()) }
+
+// lock takes a lock: it links a file of this move there. It waits for another git process.
+func (m *move) lock(ctx context.Context, name, lock string) error {
 	for until := time.Now().Add(lockMax); ; {
-		err := os.Link(m.in("lock"), m.indexLock())
+		err := os.Link(m.in(name), lock)
+		if errors.Is(err, fs.ErrNotExist) { // the branch is in packed-refs, and git has removed its empty folder
+			err = cmp.Or(os.MkdirAll(filepath.Dir(lock), 0o777), os.Link(m.in(name), lock)) //nolint:gosec // as git makes it
+		}
 		switch {
-		case err == nil || m.ours():
+		case err == nil || m.ours(name, lock):
 			return nil
-		case !errors.Is(err, fs.ErrExist):
+		case !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrNotExist):
 			return err
 		case time.Now().After(until):
+			where := ""
+			if m.Dir != "" {
+				where = " is checked out in " + m.Dir + ", and"
+			}
 			return &NotLanded{
 				Failure{Kind: FailedMoved},
-				fmt.Sprintf("branch %s is checked out in %s, and another git process holds %s; if none runs, remove that file, then merge again",
-					m.Branch, m.Dir, m.indexLock()),
+				fmt.Sprintf("branch %s%s cannot be moved: another git process holds %s; if none runs, remove that file, then merge again",
+					m.Branch, where, lock),
 			}
 		}
 		select {
@@ -267,21 +277,97 @@ func (m *move) lock(ctx context.Context) error {
 	}
 }
 
-// moveBranch changes the ref, unless it is no more where it was. git waits for a lock of it.
+// writeRef writes the file that becomes the branch, so that the branch moves by one rename.
+func (m *move) writeRef() error {
+	mode := fs.FileMode(0o644)
+	if head, err := os.Stat(filepath.Join(m.common, "HEAD")); err == nil { // who may read and write it: core.sharedRepository
+		mode = head.Mode().Perm()
+	}
+	f, err := os.OpenFile(m.in("ref"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(m.To + "\n")
+	return errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+}
+
+// errElsewhere says that the branch is not where the move begins.
+var errElsewhere = errors.New("the branch was moved meanwhile")
+
+// moveBranch changes the ref, unless it is elsewhere. It does what git does for a ref in a file, because a git that is killed between
+// making the lock and writing it leaves one that belongs to nobody.
 func (m *move) moveBranch(ctx context.Context) error {
+	who, unknown := worktree.Git{Dir: m.scratch()}.Run(ctx, worktree.GitWorkMax, m.inCommon(), nil, "var", "GIT_COMMITTER_IDENT")
+	if m.onlyByGit() {
+		return m.moveBranchByGit(ctx)
+	}
+	if err := m.lock(ctx, "ref", m.branchLock()); err != nil {
+		return err
+	}
+	is, err := worktree.Git{Dir: m.scratch()}.Run(ctx, worktree.GitWorkMax, m.inCommon(), nil, "show-ref", "--verify", "--hash", m.ref())
+	if err == nil && strings.TrimSpace(is) != m.From || worktree.GitHasNone(err) {
+		err = errElsewhere
+	}
+	if err != nil {
+		return errors.Join(err, without(m.branchLock()))
+	}
+	if err := os.Rename(m.branchLock(), m.branch()); err != nil {
+		// git leaves folders in place of branches that are gone; one with a branch in it is none of these
+		if err = cmp.Or(removeEmpty(m.branch()), os.Rename(m.branchLock(), m.branch())); err != nil {
+			return err
+		}
+	}
+	if unknown == nil {
+		m.log(filepath.Join(m.common, "logs", filepath.FromSlash(m.ref())), who, os.O_CREATE)
+		if m.Dir != "" {
+			m.log(filepath.Join(m.Git, "logs", "HEAD"), who, 0)
+		}
+	}
+	return nil
+}
+
+func (m *move) inCommon() []string { return append([]string{"GIT_DIR=" + m.common}, asStored...) }
+
+// onlyByGit reports whether the branch is not a file with a commit: it is a name for another branch, or refs are kept otherwise.
+func (m *move) onlyByGit() bool {
+	text, err := os.ReadFile(m.branch())
+	_, fault := os.Lstat(filepath.Join(m.common, "reftable"))
+	return err == nil && strings.HasPrefix(string(text), "ref:") || fault == nil
+}
+
+// moveBranchByGit is moveBranch with git's own lock, for which git waits.
+func (m *move) moveBranchByGit(ctx context.Context) error {
 	g, err := worktree.Git{Dir: m.scratch()}.Holding(m.alive)
 	if err != nil {
 		return err
 	}
 	_, err = g.Run(ctx, worktree.GitWorkMax, append([]string{"GIT_DIR=" + m.in("view")}, asStored...), nil,
 		"-c", "core.filesRefLockTimeout="+strconv.FormatInt(lockMax.Milliseconds(), 10), "-c", "core.logAllRefUpdates=true",
-		"update-ref", "-m", "fairlead: task "+m.Task, "refs/heads/"+m.Branch, m.To, m.From)
+		"update-ref", "-m", "fairlead: task "+m.Task, m.ref(), m.To, m.From)
 	return err
 }
 
-// log adds the move to the log of the checkout's HEAD, if there is one.
-func (m *move) log(who string) {
-	f, err := os.OpenFile(filepath.Join(m.Git, "logs", "HEAD"), os.O_WRONLY|os.O_APPEND, 0)
+// removeEmpty removes a folder that has nothing but folders.
+func removeEmpty(dir string) error {
+	var all []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			all = append(all, path)
+		}
+		return err
+	})
+	for _, dir := range slices.Backward(all) {
+		err = cmp.Or(err, os.Remove(dir))
+	}
+	return err
+}
+
+// log adds the move to a log of git.
+func (m *move) log(path, who string, create int) {
+	if create != 0 {
+		_ = os.MkdirAll(filepath.Dir(path), 0o777) //nolint:gosec // as git makes it
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|create, 0o666) //nolint:gosec // as git makes it
 	if err != nil {
 		return
 	}
@@ -300,13 +386,12 @@ func (m *move) settle(ctx context.Context) error {
 	if m.Dir == "" {
 		return m.finish()
 	}
-	at, err := worktree.Git{Dir: m.common}.Run(ctx, worktree.GitWorkMax, append([]string{"GIT_DIR=" + m.common}, asStored...), nil,
-		"rev-parse", "--verify", "--quiet", "refs/heads/"+m.Branch)
+	at, err := worktree.Git{Dir: m.common}.Run(ctx, worktree.GitWorkMax, m.inCommon(), nil, "rev-parse", "--verify", "--quiet", m.ref())
 	if err != nil && !worktree.GitHasNone(err) {
 		return err
 	}
 	if strings.TrimSpace(at) == m.To { // the files are there; while the lock is there, no git has changed the index
-		if _, err := os.Lstat(m.index()); err == nil && m.ours() {
+		if _, err := os.Lstat(m.index()); err == nil && m.holdsIndex() {
 			if err := os.Rename(m.index(), filepath.Join(m.Git, "index")); err != nil {
 				return err
 			}
@@ -314,7 +399,7 @@ func (m *move) settle(ctx context.Context) error {
 	} else if err := m.takeBack(ctx); err != nil {
 		return err
 	}
-	if m.ours() {
+	if m.holdsIndex() {
 		if err := without(m.indexLock()); err != nil {
 			return err
 		}

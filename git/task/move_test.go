@@ -59,10 +59,10 @@ func (w *world) noTraces() {
 func TestMoveKilled(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{
-		"--is-bare-repository", "status", "diff-tree", "read-tree", "update-ref -m", "var", "ls-files", "checkout-index", "update-index",
+		"--is-bare-repository", "status", "diff-tree", "read-tree", "show-ref", "var", "ls-files", "checkout-index", "update-index",
 	} {
-		for _, how := range []string{"before", "after", "1", "4", "9"} {
-			if at != "read-tree" && at != "update-ref -m" && how != "after" && !testsize.CI() {
+		for _, how := range []string{"before", "after", "moved", "1", "4", "9"} {
+			if at != "show-ref" && (how == "moved" || at != "read-tree" && how != "after" && !testsize.CI()) {
 				continue
 			}
 			t.Run(at+" "+how, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestMoveKilled(t *testing.T) {
 				w := copyOf(t, "many files", manyFiles)
 				tip := w.git(w.repo, "rev-parse", "main")
 				if at == "ls-files" || at == "checkout-index" || at == "update-index" { // calls of the repair
-					if o := w.dying(w.task, StepLand, "before", "update-ref -m"); o.Kind != "killed" {
+					if o := w.dying(w.task, StepLand, "before", "show-ref"); o.Kind != "killed" {
 						t.Fatalf("%+v", o)
 					}
 				}
@@ -98,7 +98,7 @@ func TestMoveKilled(t *testing.T) {
 func TestMoveTakenBack(t *testing.T) {
 	t.Parallel()
 	w := copyOf(t, "many files", manyFiles)
-	if o := w.dying(w.task, StepLand, "before", "update-ref -m"); o.Kind != "killed" {
+	if o := w.dying(w.task, StepLand, "before", "show-ref"); o.Kind != "killed" {
 		t.Fatalf("%+v", o)
 	}
 	if !strings.Contains(w.git(w.repo, "status", "--porcelain"), "new/") {
@@ -209,6 +209,48 @@ func TestHalfDoneIsNotMoved(t *testing.T) {
 			}
 			_, err = w.task.Land(t.Context(), &bytes.Buffer{})
 			w.must(err)
+		})
+	}
+}
+
+// A branch is moved in each form that git gives it, and its log says so.
+func TestMoveOfEachForm(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]func(w *world, repo string){
+		"packed": func(w *world, repo string) { w.git(repo, "pack-refs", "--all") },
+		"packed, and its folder is gone": func(w *world, repo string) {
+			w.git(repo, "branch", "--move", "main", "a/main")
+			w.git(repo, "pack-refs", "--all")
+			_ = os.RemoveAll(filepath.Join(repo, ".git/refs/heads/a"))
+		},
+		"an empty folder is in its place": func(w *world, repo string) {
+			w.git(repo, "pack-refs", "--all")
+			w.must(os.MkdirAll(filepath.Join(repo, ".git/refs/heads/main/a/b"), 0o755))
+		},
+		"another name": func(w *world, repo string) {
+			w.git(repo, "branch", "--move", "main", "trunk")
+			w.git(repo, "symbolic-ref", "refs/heads/main", "refs/heads/trunk")
+			w.git(repo, "checkout", "--quiet", "--detach")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newRepo(t)
+			form(w, w.repo)
+			base := w.git(w.repo, "for-each-ref", "--format=%(refname:short)", "--count=1", "refs/heads")
+			w.task = w.give("T1", base)
+			w.put(w.task.Tree, "b.txt", "b\n")
+			w.ask(&w.task)
+			done, err := w.task.Land(t.Context(), &bytes.Buffer{})
+			w.must(err)
+			if got := w.git(w.repo, "rev-parse", "refs/heads/"+base); got != done.Commit {
+				t.Errorf("%s is at %s", base, got)
+			}
+			if got := w.git(w.repo, "reflog", "-1", "--format=%gs", base); got != "fairlead: task T1" {
+				t.Errorf("its log says %q", got)
+			}
+			w.git(w.repo, "fsck", "--strict")
+			w.noTraces()
 		})
 	}
 }

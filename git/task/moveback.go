@@ -106,11 +106,11 @@ func (m *move) takeBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !m.ours() {
+	if !m.holdsIndex() {
 		if _, err := os.Lstat(m.index()); err != nil {
 			return nil //nolint:nilerr // it ended before it changed a file, or after it took all back
 		}
-		if err := m.lock(ctx); err != nil {
+		if err := m.lock(ctx, "lock", m.indexLock()); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func child() {
 }
 
 // killer is a git that kills the process that called it, at its call number AT or at the call that has the word
-// AT: before it does something, after that, or amid. In a view it is git: no process of outside can be killed from there.
+// AT: before it does something, after that, amid, or when the branch that is locked then has moved. In a view it is git: no process of outside can be killed from there.
 const killer = `#!/bin/sh
 [ -n "$COUNT" ] || exec %[1]s "$@"
 echo >> "$COUNT"
@@ -107,6 +107,7 @@ case " $(wc -l < "$COUNT") $* " in *" $AT "*) ;; *) exec %[1]s "$@" ;; esac
 case $HOW in
 before) kill -9 $PPID; exit 1 ;;
 after) %[1]s "$@"; kill -9 $PPID; exit 1 ;;
+moved) mv -f "$GIT_DIR/refs/heads/main.lock" "$GIT_DIR/refs/heads/main"; kill -9 $PPID; exit 1 ;;
 esac
 exec 3<&0
 %[1]s "$@" <&3 &

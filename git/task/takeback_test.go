@@ -217,7 +217,7 @@ func TestTakeBackKilled(t *testing.T) {
 	}
 	end, err := m.begin()
 	w.must(err)
-	w.must(errors.Join(m.lock(t.Context()), duplicate(filepath.Join(m.Git, "index"), m.index())))
+	w.must(errors.Join(m.lock(t.Context(), "lock", m.indexLock()), duplicate(filepath.Join(m.Git, "index"), m.index())))
 	_, err = m.run(t.Context(), "index", nil, "read-tree", "-m", "-u", m.From, m.To)
 	w.must(err)
 	end()
