@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -47,7 +48,7 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 			head += cli.Line(line, cli.ErrorWidth) + "\n"
 		}
 		if asked.GoverningHash != "" {
-			head += fmt.Sprintf("%s\na separate yes: --governing %s\n", cli.Line(GovernsLine(asked.Governing), cli.ErrorWidth),
+			head += fmt.Sprintf("%s\na separate yes: --governing %s\n", cli.Line((state.Governs{Files: asked.Governing}).Line(), cli.ErrorWidth),
 				cli.Plain(asked.GoverningHash))
 		}
 	} else if commit, err = t.Newest(ctx); err != nil {
@@ -424,26 +425,6 @@ func pull(ctx context.Context, a *cli.App, t task.Task) (map[string]any, error) 
 		}
 	}
 	return fields, nil
-}
-
-// published shows the content that has passed the checks for a pull request whose branch a person has approved: no
-// person is asked about it again, except about other governing files than those with the hash governing. It returns fields of the
-// step's report; the workflow's step approve reads them.
-func published(ctx context.Context, t task.Task, governing string) (map[string]any, error) {
-	if t.How != task.PR || t.Ask == task.AskAlways {
-		return nil, nil
-	}
-	known, err := task.LoadPull(t)
-	if err != nil || known.Number == 0 {
-		return nil, err
-	}
-	shown, err := t.Show(ctx, t.Run)
-	if err != nil || shown.Governs.Hash != "" && shown.Governs.Hash != governing {
-		return nil, err
-	}
-	metrics := shown.Metrics()
-	metrics[view.MetricPullURL] = known.URL
-	return map[string]any{"metrics": metrics}, nil
 }
 
 // Pull approves a task and lands it as a pull request, whatever its configuration says.

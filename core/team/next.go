@@ -246,6 +246,9 @@ func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
 	if pausedByLimit(r) && t.unlimited(id, r, at) {
 		return "", workflow.ReleaseAsked{By: byLimit, LimitLifted: true, Why: releaseWords}
 	}
+	if what := t.nextOfTask(id, r); what != nil {
+		return "", what
+	}
 	for action := range r.Actions(workflow.Now{At: at, Held: t.Hold.On || t.Stopping}) {
 		if what := t.nextOfStep(id, r, action, at); what != nil {
 			return "", what

@@ -78,6 +78,9 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		if v.Proc == 0 && !v.Reported {
 			v.N++ // without an attempt, a question has a lease of its own
 		}
+		if o.plan.onlyAsks() { // there is nothing to report
+			v.Reported = true
+		}
 	case TakeAnswer:
 		v.Answered, v.Reported, v.Fault, v.Answer, v.Governing = true, false, "", o.said, o.said.Governing
 	case KeepFault:

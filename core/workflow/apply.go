@@ -117,6 +117,9 @@ func (r *Run) reset(id StepID, how *Reset) {
 	if how.Uncounted {
 		v.Uncounted++
 	}
+	if how.Order > 0 {
+		v.Order, v.Iteration = how.Order, how.Iteration
+	}
 	if how.Gate != "" && id != how.Target {
 		v.BlockedBy = how.Gate
 	}

@@ -93,6 +93,10 @@ func (d *runDraft) decide(in Input) error {
 		return d.cancel(in)
 	case ResumeAsked:
 		return d.resume(in)
+	case StepOrdered:
+		return d.order(in)
+	case OrdersOver:
+		return d.ordersOver()
 	case GatesSeen:
 		return d.gates(in)
 	case SkipsDue:
@@ -217,6 +221,33 @@ func (d *runDraft) ours(l Lease, event Event) (*stepDraft, error) {
 				o.v.Attempts))
 	}
 	return o, nil
+}
+
+// order is W12 for a step that starts only when it is ordered.
+func (d *runDraft) order(in StepOrdered) error {
+	o, err := d.find(in.Step, StartedOver)
+	switch {
+	case err != nil:
+		return err
+	case !o.plan.Ordered || d.run.Stage == Stopped || d.run.Stage == Parked:
+		return o.refuse(StartedOver, "W12", "the run is "+string(d.run.Stage)+", or the step is not one that is ordered")
+	}
+	d.list([]Move{{Step: in.Step, From: o.v.State}}, StartedOver, Pending, func(part []Move) Body {
+		return Body{Reset: &Reset{Moves: part, Ending: "it is to do its work again", Order: in.N, Iteration: in.Iteration}}
+	})
+	return nil
+}
+
+// ordersOver is W11 for the steps that nobody orders any more.
+func (d *runDraft) ordersOver() error {
+	var moves []Move
+	for i := range d.run.Steps {
+		if p := &d.run.Steps[i]; d.run.Plan.Steps[i].Ordered && p.State == Pending {
+			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: Pending})
+		}
+	}
+	d.list(moves, NeedsSkipped, Skipped, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Skipped}} })
+	return nil
 }
 
 // begin is W2: a place is free for a step, and nothing prevents its start.

@@ -69,6 +69,16 @@ type ResumeAsked struct {
 	Options *Options // the current flags; nil: unchanged
 }
 
+// StepOrdered starts a step of the plan that is ordered, over from the beginning (W12).
+type StepOrdered struct {
+	Step      StepID
+	N         uint64 // the number of the order
+	Iteration int
+}
+
+// OrdersOver skips the steps that nobody orders any more.
+type OrdersOver struct{}
+
 // GatesSeen is the content of the gate-state file: the names that are true.
 type GatesSeen struct{ Open []string }
 
@@ -173,6 +183,8 @@ func (PauseAsked) Subject() Subject        { return Subject{Event: "pause_asked"
 func (ReleaseAsked) Subject() Subject      { return Subject{Event: "release_asked"} }
 func (in CancelAsked) Subject() Subject    { return aboutStep("cancel_asked", in.Step) }
 func (in ResumeAsked) Subject() Subject    { return aboutStep("resume_asked", in.From) }
+func (in StepOrdered) Subject() Subject    { return aboutStep("step_ordered", in.Step) }
+func (OrdersOver) Subject() Subject        { return Subject{Event: "orders_over"} }
 func (GatesSeen) Subject() Subject         { return Subject{Event: "gates_seen"} }
 func (SkipsDue) Subject() Subject          { return Subject{Event: NeedsSkipped} }
 func (in WhenWeighed) Subject() Subject    { return aboutStep(WhenTrue, in.Step) }

@@ -45,6 +45,8 @@ type Step struct {
 	ContinueConversation bool `json:"continue_conversation,omitempty"`
 	// ReportOptional: an agent that ends well without a report has completed the step.
 	ReportOptional bool `json:"report_optional,omitempty"`
+	// Ordered: it starts only when it is ordered, by StepOrdered. Without an agent and a command it only asks people.
+	Ordered bool `json:"ordered,omitempty"`
 }
 
 // SentBack returns the gate that sent the run back to a step, and its reason; false if no gate did, or the gate

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -183,6 +184,11 @@ func (r *Run) rounds(i int) int {
 // gateWords is the beginning of the last_error of a gate that sent the run back. It is null again
 // while the gate runs (SPEC, corrections, "W6").
 const gateWords = "Gate failure: "
+
+// GateReason is the reason in the last error of a step that failed as a gate; false: it failed otherwise, or not.
+func GateReason(lastError string) (why string, failed bool) {
+	return strings.CutPrefix(lastError, gateWords)
+}
 
 // gateFailure is W6 or W7. free: it counts towards no limit.
 func (o *stepDraft) gateFailure(reason string, free bool) error {

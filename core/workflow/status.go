@@ -25,6 +25,8 @@ func (r *Run) Status() Status {
 		return IsWaiting
 	case n[settled] == len(r.Steps):
 		return IsCompleted
+	case n[idle] > 0 && busy+n[waiting]+n[closed] == 0:
+		return r.idleStatus(n)
 	case r.Stage == Driven && busy > 0, r.Stage == Paused && n[running] > 0:
 		return IsRunning
 	case busy > 0 || n[waiting] > 0 || n[closed] > 0:
@@ -33,6 +35,18 @@ func (r *Run) Status() Status {
 		return IsFailed
 	default:
 		panic(fmt.Sprintf("workflow: run %s waits without a reason", r.ID))
+	}
+}
+
+// idleStatus is the progress of a run of which nothing is ordered.
+func (r *Run) idleStatus(n [places]int) Status {
+	switch {
+	case n[failed] > 0:
+		return IsFailed
+	case r.Stage != Driven:
+		return IsWaiting
+	default:
+		return IsRunning
 	}
 }
 
@@ -78,6 +92,8 @@ func (r *Run) WaitsFor(id StepID) string {
 func (r *Run) waitsFor(i int) (row, why string) {
 	p := &r.Steps[i]
 	switch r.place(i) {
+	case idle:
+		return "W12", "nothing asks for it now"
 	case later:
 		return r.waitsLater(i)
 	case draining:

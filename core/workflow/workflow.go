@@ -58,6 +58,16 @@ type Progress struct {
 	Extra string   `json:"extra,omitempty"` // unknown fields of the file, not interpreted; X7
 }
 
+// Metric is the value of a metric; empty: there is none.
+func (p *Progress) Metric(name string) string {
+	for _, m := range p.Metrics {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return ""
+}
+
 // Value is the part of a step that changes, apart from what it produced (seed 004, Step Runtime
 // Object). A change contains the complete new value.
 type Value struct {
@@ -90,6 +100,7 @@ type Value struct {
 	Answer    Answer    `json:"answer,omitzero"`      // the last valid one
 	Governing string    `json:"governing,omitempty"`  // the last Answer.Governing, of an earlier round, too: a pull request has it already
 	Fault     string    `json:"bad_input,omitempty"`  // error in the last invalid answer (W10)
+	Order     uint64    `json:"order,omitempty"`      // the number of the order, of a step that starts only when it is ordered
 }
 
 // Answer is the record of a person's answer to a step.
@@ -183,6 +194,9 @@ type Reset struct {
 	Ending string `json:"ending,omitempty"` // why to end a live process
 
 	Uncounted bool `json:"uncounted,omitempty"` // a person asked for it, so it counts towards no limit
+
+	Order     uint64 `json:"order,omitempty"`     // the number of the order; 0: nobody ordered it
+	Iteration int    `json:"iteration,omitempty"` // of the order
 }
 
 // Moved lists steps that a rule of the plan moves together.

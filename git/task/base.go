@@ -18,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -490,7 +491,7 @@ func (t Task) sendBack(ctx context.Context, commit string, c *Conflict) error {
 		return err
 	}
 	if err := t.waits(names, goesOn); err != nil {
-		return &NotLanded{Failure{Kind: FailedConflict, Files: names, Lines: c.Lines}, err.Error()}
+		return &NotLanded{Failure{Kind: state.FailedConflict, Files: names, Lines: c.Lines}, err.Error()}
 	}
 	if len(names) == 0 {
 		return &Again{fmt.Sprintf("it conflicted with branch %s, which is merged into its folder now, and no conflict is left there",

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
@@ -49,8 +50,8 @@ func Asked(t *team.Team, now time.Time) []StepAsked {
 				all = append(all, stepAsked(t, r, todo.Step.Lease))
 			}
 		}
-		isTask := howOf(t, id).Task != nil
-		if r.Status() == workflow.IsFailed && asksAgain(r) == "" && (isTask || newest[r.Plan.Name] == id) {
+		k := t.Tasks[id]
+		if k == nil && r.Status() == workflow.IsFailed && newest[r.Plan.Name] == id || k != nil && k.NeedsHelp() {
 			all = append(all, StepAsked{InboxItem: failedRun(t, r)})
 		}
 	}
@@ -71,6 +72,11 @@ func stepAsked(t *team.Team, r *workflow.Run, lease workflow.Lease) StepAsked {
 	item.ID = fmt.Sprintf("step/%s/%s/%d", r.ID, lease.Step, lease.N)
 	if item.Task = taskView(t, how, r); item.Task != nil {
 		item.Path = "" // it is not approved by a file
+		shown := t.Tasks[string(r.ID)].Shown
+		item.Logs, item.BackTo = view.Some(shown.Lines), task.StepWork
+		if shown.Diff != "" {
+			item.Artifacts = []string{shown.Diff}
+		}
 	}
 	return StepAsked{InboxItem: item, lease: lease, dir: workedOn(r.RepoDir, how)}
 }
@@ -128,6 +134,9 @@ func failedRun(t *team.Team, r *workflow.Run) view.InboxItem {
 			item.Step, item.Agent, item.Error, item.Since = string(plan.ID), plan.Agent, p.LastError, cmp.Or(p.EndedAt, r.UpdatedAt)
 			item.Session = lastSession(t, id, plan, p)
 		}
+	}
+	if k := t.Tasks[id]; k != nil && item.Step == "" { // a landing, or another function
+		item.Step, item.Error, item.Since = item.Task.FailedStep, k.Why, k.Since
 	}
 	item.Why = "step " + item.Step + " of " + r.Plan.Name + " failed"
 	return item

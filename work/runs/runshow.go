@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
@@ -49,6 +50,9 @@ func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, erro
 		for i := range r.Plan.Steps {
 			shown.Steps[i] = c.stepView(t, r, how, i)
 		}
+		if k := t.Tasks[id]; k != nil {
+			shown.Steps = taskSteps(k, shown.Steps)
+		}
 	})
 	return shown, cmp.Or(err, unknown)
 }
@@ -61,7 +65,9 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	if shown.Away = t.Notes[id].Away; away != "" {
 		shown.Waits = append(shown.Waits, away)
 	}
-	shown.Task = taskView(t, howOf(t, id), r)
+	if shown.Task = taskView(t, howOf(t, id), r); shown.Task != nil && t.Tasks[id].NeedsHelp() {
+		shown.Status = string(workflow.IsFailed)
+	}
 	if stop := c.fetchStopped.Load(); stop != nil && shown.Task != nil && !runIsDone(r) {
 		shown.Task.FetchStopped = stop.Why
 	}
@@ -94,6 +100,37 @@ func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) 
 	}
 	shown.Denied, shown.Cut = sessions.Joined(p.Denied...), sessions.Joined(p.Cut...)
 	return shown
+}
+
+// taskSteps are the steps of a task: those of its run, with what the functions between them have made.
+func taskSteps(k *task.Task, of []view.StepView) (steps []view.StepView) {
+	for _, s := range of {
+		switch {
+		case s.ID == string(task.Merged) && k.Job != task.Merged:
+			continue
+		case s.ID == string(task.Approve):
+			s.Logs, s.Artifacts = view.Some(k.Shown.Lines), []string{}
+			if k.Shown.Diff != "" {
+				s.Artifacts = []string{k.Shown.Diff}
+			}
+		}
+		steps = append(steps, s)
+	}
+	if n := len(steps); n > 0 && steps[n-1].ID == string(task.Land) {
+		return steps
+	}
+	land := view.StepView{ID: string(task.Land), Status: string(workflow.Pending), Artifacts: []string{}, Logs: []string{}}
+	switch {
+	case k.Status == task.Landing && k.Job == task.Land:
+		land.Status = string(workflow.Running)
+	case k.Status == task.Done:
+		land.Status, land.Logs = string(workflow.Completed), []string{k.Said}
+	case k.Status == task.NeedsYou && k.NeedsHelp():
+		land.Status, land.LastError = string(workflow.Failed), k.Why
+	case k.Failure.Kind != "":
+		land.LastError = k.Why
+	}
+	return append(steps, land)
 }
 
 // lastSession is the newest session of a step that the team's state still holds.

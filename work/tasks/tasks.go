@@ -226,6 +226,11 @@ func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why stri
 	if err != nil {
 		return "", err
 	}
+	release, err := c.runs.BetweenJobs(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	r, err := c.runs.RunByID(ctx, id)
 	if err != nil {
 		return "", err
