@@ -50,6 +50,9 @@ func (r *Run) idleStatus(n [places]int) Status {
 	}
 }
 
+// NotOrdered is what a step waits for that starts only when it is ordered.
+const NotOrdered = "nothing asks for it now"
+
 // waitsMax limits the list of things that a run waits for.
 const waitsMax = 100
 
@@ -93,7 +96,7 @@ func (r *Run) waitsFor(i int) (row, why string) {
 	p := &r.Steps[i]
 	switch r.place(i) {
 	case idle:
-		return "W12", "nothing asks for it now"
+		return "W12", NotOrdered
 	case later:
 		return r.waitsLater(i)
 	case draining:

@@ -165,7 +165,7 @@ var changeWords = map[string]map[string]string{
 	"workflow": {
 		"run_started":        "the steps of the run were planned",
 		"started":            "the step started",
-		"started_asking":     "the step asks a person",
+		"started_asking":     "the step started",
 		"started_over":       "the step starts again",
 		"adopted":            "the step outlived the daemon and goes on",
 		"reported":           "the step is done",

@@ -105,9 +105,14 @@ func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) 
 // taskSteps are the steps of a task: those of its run, with what the functions between them have made.
 func taskSteps(k *task.Task, of []view.StepView) (steps []view.StepView) {
 	for _, s := range of {
+		if workflow.NotOrdered == s.WaitsFor {
+			s.WaitsFor = "" // its turn comes
+		}
 		switch {
 		case s.ID == string(task.Merged) && k.Job != task.Merged:
 			continue
+		case s.ID == string(task.Work) && k.Made && k.Round == 1:
+			s.Status = string(workflow.Skipped) // its content was there
 		case s.ID == string(task.Approve):
 			s.Logs, s.Artifacts = view.Some(k.Shown.Lines), []string{}
 			if k.Shown.Diff != "" {
