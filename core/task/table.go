@@ -105,7 +105,6 @@ var (
 // again are the rules for a task that goes on where it was.
 func again() map[Event]table.Rule[Status, Act] {
 	return map[Event]table.Rule[Status, Act]{
-		ToWaits:   {ID: "K13", To: Blocked, Do: do(KeepWhy, DoNothing)},
 		ToPrepare: {ID: "K13", To: Queued, Do: do(KeepWhy, DoPrepare)},
 		ToWork:    {ID: "K13", To: Working, Do: do(KeepWhy, DoWork)},
 		ToCheck:   {ID: "K13", To: Checking, Do: do(KeepWhy, DoCheck)},
@@ -119,6 +118,7 @@ func again() map[Event]table.Rule[Status, Act] {
 // droppedAgain are the rules of a dropped task.
 func droppedAgain() map[Event]table.Rule[Status, Act] {
 	rules := again()
+	rules[ToWaits] = table.Rule[Status, Act]{ID: "K13", To: Blocked, Do: do(KeepWhy, DoNothing)}
 	rules[NeedsRoom] = table.Rule[Status, Act]{ID: "K13", To: NeedsYou, Do: do(DoNothing)}
 	return rules
 }
