@@ -276,7 +276,9 @@ func TestRandomOrders(t *testing.T) {
 
 func FuzzOrders(f *testing.F) {
 	f.Add(uint64(1), 40)
-	f.Fuzz(func(t *testing.T, seed uint64, n int) { randomly(t, rand.New(rand.NewPCG(seed, 1)), min(max(n, 0), 300)) })
+	f.Fuzz(func(t *testing.T, seed uint64, n int) {
+		randomly(t, rand.New(rand.NewPCG(seed, 1)), min(max(n, 0), 300))
+	})
 }
 
 func randomly(t testing.TB, rnd *rand.Rand, n int) {

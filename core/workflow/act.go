@@ -82,7 +82,7 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 			v.Reported = true
 		}
 	case TakeAnswer:
-		v.Answered, v.Reported, v.Fault, v.Answer, v.Governing = true, false, "", o.said, o.said.Governing
+		v.Answered, v.Reported, v.Fault, v.Answer = true, false, "", o.said
 	case KeepFault:
 		v.Fault = o.why
 	default:

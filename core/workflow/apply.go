@@ -107,15 +107,12 @@ func (f *Facts) plus(more Facts) Facts {
 func (r *Run) reset(id StepID, how *Reset) {
 	i := r.index.at[id]
 	p := &r.Steps[i]
-	v := Value{State: Pending, N: p.N, Proc: p.Proc, Ending: p.Ending, EndReason: p.EndReason, Governing: p.Governing}
+	v := Value{State: Pending, N: p.N, Proc: p.Proc, Ending: p.Ending, EndReason: p.EndReason}
 	if v.Proc != 0 && v.Ending == "" {
 		v.Ending, v.EndReason = how.Ending, EndOver
 	}
 	if how.Gate != "" {
-		v.Iteration, v.Uncounted = p.Iteration+1, p.Uncounted
-	}
-	if how.Uncounted {
-		v.Uncounted++
+		v.Iteration = p.Iteration + 1
 	}
 	if how.Order > 0 {
 		v.Order, v.Iteration = how.Order, how.Iteration
@@ -126,9 +123,7 @@ func (r *Run) reset(id StepID, how *Reset) {
 	kept := Facts{}
 	if how.Gate == id {
 		v.ReportPath, v.LastError = p.ReportPath, p.LastError
-		if !how.Uncounted { // what it measured says with its error why it sent the run back; a person's own reason has no measures
-			kept.Metrics = p.Metrics
-		}
+		kept.Metrics = p.Metrics // what it measured says with its error why it sent the run back
 	}
 	p.Value, p.Facts, p.Items = v, kept, nil
 }

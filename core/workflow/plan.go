@@ -88,14 +88,14 @@ func (l *Loop) endless() bool {
 
 // Options are the flags of a run on which decisions depend (SPEC "What the flags mean").
 type Options struct {
-	MaxAttempts    int           `json:"max_attempts"`              // tries per iteration
-	MaxIterations  int           `json:"max_iterations"`            // loop-backs per gate
-	SideBySide     int           `json:"side_by_side"`              // number of parallel processes
-	PauseForHumans bool          `json:"pause_for_human,omitempty"` // unless --unattended
-	GateFile       bool          `json:"gate_file,omitempty"`       // a gate file exists: gates are closed until they were seen open
-	AnswersFree    bool          `json:"answers_free,omitempty"`    // a person's rejection does not count towards MaxIterations
-	BackoffFirst   time.Duration `json:"backoff_first,omitempty"`
-	BackoffMax     time.Duration `json:"backoff_max,omitempty"`
+	MaxAttempts    int  `json:"max_attempts"`              // tries per iteration
+	MaxIterations  int  `json:"max_iterations"`            // loop-backs per gate
+	SideBySide     int  `json:"side_by_side"`              // number of parallel processes
+	PauseForHumans bool `json:"pause_for_human,omitempty"` // unless --unattended
+	GateFile       bool `json:"gate_file,omitempty"`       // a gate file exists: gates are closed until they were seen open
+
+	BackoffFirst time.Duration `json:"backoff_first,omitempty"`
+	BackoffMax   time.Duration `json:"backoff_max,omitempty"`
 }
 
 // DefaultOptions returns the seed's defaults. The number of parallel steps is the number of CPUs,

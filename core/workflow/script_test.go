@@ -17,7 +17,7 @@ import (
 // ends a block. The next block continues with the same run, until `plan` creates a new one. Each
 // line happens a second after the line before.
 //
-//	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile] [free]    its steps follow
+//	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile]    its steps follow
 //	  ID [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
 //	     [loop=A,B | loop= | from=ID | artifact=F] [until=C] [max=N]
 //	start
@@ -152,8 +152,6 @@ func (s *stage) newPlan(settings []string) {
 			s.options.PauseForHumans = true
 		case "gatefile":
 			s.options.GateFile = true
-		case "free":
-			s.options.AnswersFree = true
 		default:
 			s.t.Fatalf("no such setting: %s", word)
 		}

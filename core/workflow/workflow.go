@@ -79,7 +79,6 @@ type Value struct {
 	EndedAt         time.Time `json:"ended_at,omitzero"`
 	LastError       string    `json:"last_error,omitempty"`
 	ManualInputPath string    `json:"manual_input_path,omitempty"`
-	Uncounted       int       `json:"uncounted,omitempty"`  // of Iteration: loop-backs that a person asked for
 	BlockedBy       StepID    `json:"blocked_by,omitempty"` // the gate that sent the run back to an earlier step
 
 	N         uint64    `json:"n,omitempty"`          // number of leases so far; only the last one is valid
@@ -98,7 +97,6 @@ type Value struct {
 	Reported  bool      `json:"reported,omitempty"`   // a valid report exists, and people are asked about it
 	Answered  bool      `json:"answered,omitempty"`   // people have answered in this iteration for this item
 	Answer    Answer    `json:"answer,omitzero"`      // the last valid one
-	Governing string    `json:"governing,omitempty"`  // the last Answer.Governing, of an earlier round, too: a pull request has it already
 	Fault     string    `json:"bad_input,omitempty"`  // error in the last invalid answer (W10)
 	Order     uint64    `json:"order,omitempty"`      // the number of the order, of a step that starts only when it is ordered
 }
@@ -192,8 +190,6 @@ type Reset struct {
 	Gate   StepID `json:"gate,omitempty"`   // W6: next iteration, blocked by this gate; empty: iteration 0
 	Target StepID `json:"target,omitempty"` // the step that the gate does not block
 	Ending string `json:"ending,omitempty"` // why to end a live process
-
-	Uncounted bool `json:"uncounted,omitempty"` // a person asked for it, so it counts towards no limit
 
 	Order     uint64 `json:"order,omitempty"`     // the number of the order; 0: nobody ordered it
 	Iteration int    `json:"iteration,omitempty"` // of the order

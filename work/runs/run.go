@@ -338,7 +338,7 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 	if err != nil {
 		return nil, err
 	}
-	req.options, req.settings.After, req.settings.OneAtATime = optionsOf(flags, was.options), was.settings.After, was.settings.OneAtATime
+	req.options, req.settings.After = optionsOf(flags, was.options), was.settings.After
 	for _, name := range was.how.EnvNames {
 		if !slices.Contains(req.how.EnvNames, name) {
 			req.how.EnvNames = append(req.how.EnvNames, name)
