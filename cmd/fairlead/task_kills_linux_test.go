@@ -75,6 +75,9 @@ func newKiller(t *testing.T, ignore string) (k *killer, git func(...string) stri
 	}
 	k.rig = &rig{t: t, dir: dir, path: k.at}
 	t.Cleanup(func() { // after the daemon's end
+		if struck, _ := os.ReadFile(filepath.Join(k.at, "struck")); t.Failed() {
+			t.Logf("killed calls of git:\n%s", struck)
+		}
 		if left := processesIn(dir); len(left) > 0 {
 			t.Errorf("processes were left: %q", left)
 		}
@@ -83,7 +86,9 @@ func newKiller(t *testing.T, ignore string) (k *killer, git func(...string) stri
 }
 
 // upTo draws a moment.
-func (k *killer) upTo(most time.Duration) time.Duration { return time.Duration(k.rnd.Int64N(int64(most))) }
+func (k *killer) upTo(most time.Duration) time.Duration {
+	return time.Duration(k.rnd.Int64N(int64(most)))
+}
 
 // processes are those of the team, without the daemon itself.
 func (k *killer) processes() []body {
@@ -421,6 +426,9 @@ func (k *killer) audit(git func(...string) string, tasks []string) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("on main: %v, and not %v", got, want)
+	}
+	if left, err := os.ReadDir(filepath.Join(k.dir, ".agents", "worktrees")); err != nil || len(left) > 0 {
+		t.Errorf("folders of tasks that are over: %v, %v", left, err)
 	}
 	k.wholeCheckout(git)
 	k.nothingHalf()
