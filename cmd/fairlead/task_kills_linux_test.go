@@ -51,7 +51,9 @@ type killer struct {
 	marks load   // of the team's sessions
 	dealt map[string]int
 
-	resumed int // how often a task that had given up was
+	resumed int            // how often a task that had given up was
+	swept   map[string]int // locks that a person had to remove, by kind
+	looked  time.Time      // for such locks
 }
 
 // newKiller prepares a team whose git can be killed, in a repository with some commits. begin starts it.
@@ -69,7 +71,7 @@ func newKiller(t *testing.T, ignore string) (k *killer, git func(...string) stri
 	}
 	t.Logf("FAIRLEAD_TASK_KILLS_SEED=%d draws the same kills, at other moments", seed)
 	dir, git := taskRepo(t, ignore)
-	k = &killer{rnd: newRand(seed), at: t.TempDir(), marks: load{mark: markOf(dir)}, dealt: map[string]int{}}
+	k = &killer{rnd: newRand(seed), at: t.TempDir(), marks: load{mark: markOf(dir)}, dealt: map[string]int{}, swept: map[string]int{}}
 	if err := os.WriteFile(filepath.Join(k.at, "git"), fmt.Appendf(nil, mortalGit, real, k.at), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
@@ -314,7 +316,8 @@ tasks: {checks: ["grep -qx \"own $RUN_ID\" $RUN_ID.txt && ! grep '^<<<<<<< ' *.t
 		tasks = <-settled
 		k.audit(git, tasks)
 	}
-	t.Logf("%d tasks, %d times one that had given up was resumed; kills: %v", len(tasks), k.resumed, k.dealt)
+	t.Logf("%d tasks, %d times one that had given up was resumed; kills: %v; locks of a killed git, removed by hand: %v", len(tasks),
+		k.resumed, k.dealt, k.swept)
 }
 
 // numberOf is a number of the environment.
@@ -337,6 +340,27 @@ func number(id string) int {
 	return n
 }
 
+// leftByGit are locks that a killed git leaves in the person's repository, and that Fairlead does not remove: git holds them while it
+// writes one of Fairlead's refs, or deletes one.
+var leftByGit = regexp.MustCompile(`/\.git/(packed-refs|refs/fairlead)(/.*)?\.lock$`)
+
+const lockAge = 3 * time.Second // git holds a lock for milliseconds
+
+// sweep removes such locks, as the message of git tells a person, if they are that old.
+func (k *killer) sweep(age time.Duration) {
+	k.looked = time.Now()
+	_ = filepath.WalkDir(filepath.Join(k.dir, ".git"), func(path string, e fs.DirEntry, err error) error {
+		kind := leftByGit.FindStringSubmatch(path)
+		if err != nil || kind == nil {
+			return nil //nolint:nilerr // it is gone
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) >= age && os.Remove(path) == nil {
+			k.swept[kind[1]]++
+		}
+		return nil
+	})
+}
+
 // dropped reports whether a person ends a task without an approval.
 func dropped(id string) bool { return number(id)%6 == 0 }
 
@@ -344,6 +368,9 @@ func dropped(id string) bool { return number(id)%6 == 0 }
 func (k *killer) person(upTo int) (ids []string) {
 	answered := map[string]bool{}
 	for ; !k.t.Failed(); wait.Pause(10 * time.Millisecond) {
+		if time.Since(k.looked) > lockAge {
+			k.sweep(lockAge)
+		}
 		all, err := k.tasks()
 		if err != nil {
 			continue
@@ -408,7 +435,8 @@ func (k *killer) statuses() string {
 func (k *killer) audit(git func(...string) string, tasks []string) {
 	t := k.t
 	t.Helper()
-	wait.Until(t, "no session runs", func() bool { return len(k.marks.census()) == 0 })
+	wait.Until(t, "nothing runs", func() bool { return len(k.processes()) == 0 })
+	k.sweep(0)
 	got, want := map[string]int{}, map[string]int{}
 	for _, line := range strings.Split(git("log", "--format=%B", "main"), "\n") {
 		if strings.HasPrefix(line, "Task: ") {
@@ -427,8 +455,12 @@ func (k *killer) audit(git func(...string) string, tasks []string) {
 	if !maps.Equal(got, want) {
 		t.Errorf("on main: %v, and not %v", got, want)
 	}
-	if left, err := os.ReadDir(filepath.Join(k.dir, ".agents", "worktrees")); err != nil || len(left) > 0 {
-		t.Errorf("folders of tasks that are over: %v, %v", left, err)
+	for _, id := range tasks {
+		for _, pattern := range []string{id, "." + id + ".*"} {
+			if left, _ := filepath.Glob(filepath.Join(k.dir, ".agents", "worktrees", pattern)); len(left) > 0 {
+				t.Errorf("left of %s, which is over: %v", id, left)
+			}
+		}
 	}
 	k.wholeCheckout(git)
 	k.nothingHalf()
@@ -576,7 +608,8 @@ func TestMoveStops(t *testing.T) {
 		if at := git("rev-parse", "main"); (at == before) == landing {
 			t.Errorf("main is at %s", at)
 		}
-		wait.Until(t, "no session runs", func() bool { return len(k.marks.census()) == 0 })
+		wait.Until(t, "nothing runs", func() bool { return len(k.processes()) == 0 })
+		k.sweep(0)
 		k.wholeCheckout(git)
 		k.nothingHalf()
 	}
