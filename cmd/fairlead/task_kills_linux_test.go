@@ -416,7 +416,7 @@ func (k *killer) person(upTo int) (ids []string) {
 	return ids
 }
 
-// statuses are those of all tasks that are not done, for messages.
+// statuses are those of all tasks that are not done, with what runs and what was last, for messages.
 func (k *killer) statuses() string {
 	all, err := k.tasks()
 	if err != nil {
@@ -425,10 +425,18 @@ func (k *killer) statuses() string {
 	var words []string
 	for _, one := range all {
 		if one.Status != view.TaskDone && one.Status != view.TaskDropped {
-			words = append(words, fmt.Sprintf("%s %s %s", one.ID, one.Status, one.Why))
+			shown, _ := k.fairlead("run", "show", one.ID)
+			words = append(words, fmt.Sprintf("%s %s %s: %s", one.ID, one.Status, one.Why, shown))
 		}
 	}
-	return strings.Join(words, "; ")
+	for _, b := range k.processes() {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", b.pid))
+		_, state, _ := statOf(b.pid)
+		words = append(words, fmt.Sprintf("process %d of %s, %s: %s", b.pid, b.session, state, strings.ReplaceAll(string(line), "\x00", " ")))
+	}
+	events, _ := k.fairlead("events")
+	lines := strings.Split(events, "\n")
+	return strings.Join(append(words, lines[max(0, len(lines)-60):]...), "\n")
 }
 
 // audit compares the branch, the checkout and what lies beside them with what was approved.

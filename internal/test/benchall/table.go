@@ -75,7 +75,7 @@ func table() []bench {
 			{"disk that all tasks share", "BenchmarkTaskStart", "MB-shared-by-tasks", "", 0, false},
 			{"disk of a worktree", "BenchmarkTaskStart", "MB-of-a-worktree", "", 0, false},
 		}},
-		{"cmd/fairlead", `^BenchmarkTasks$`, "1x", true, []row{
+		{"cmd/fairlead", `^BenchmarkTasks$`, "3x", true, []row{
 			{"12 tasks with an agent of 10 ms, beside the same git commands in a shell", "BenchmarkTasks", "ms/twelve-tasks", "twelve-tasks/shell", 0, false},
 		}},
 		{"app", `^BenchmarkRecover$`, "1x", true, []row{
