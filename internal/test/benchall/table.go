@@ -76,7 +76,7 @@ func table() []bench {
 			{"disk of a worktree", "BenchmarkTaskStart", "MB-of-a-worktree", "", 0, false},
 		}},
 		{"cmd/fairlead", `^BenchmarkTasks$`, "3x", true, []row{
-			{"12 tasks with an agent of 10 ms, beside the same git commands in a shell", "BenchmarkTasks", "ms/twelve-tasks", "twelve-tasks/shell", 0, false},
+			{"12 tasks with an agent of 10 ms, beside git in a shell", "BenchmarkTasks", "ms/twelve-tasks", "twelve-tasks/shell", 0, false},
 		}},
 		{"app", `^BenchmarkRecover$`, "1x", true, []row{
 			{"start from a snapshot at 1,000,000 changes", "BenchmarkRecover", "ms/with-snapshot", "", 300, false},
