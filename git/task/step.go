@@ -63,6 +63,17 @@ func renew(ctx context.Context, t Task) error {
 	if err != nil {
 		return err
 	}
+	// Nothing but an earlier try of this has run git there, and its session is over: a lock is of a git that was killed.
+	if err := inGit(t, func(git *os.Root) error {
+		for _, name := range []string{"index", "HEAD", "refs/heads/" + t.Branch} {
+			if err := git.Remove(name + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	// the clone shares the objects
 	if err := t.clone().Write(ctx, t.Tree, []string{"checkout", "--quiet", "--no-track", "-B", t.Branch, tip}); err != nil {
 		return fmt.Errorf("bring the folder of task %s to the newest commit of %s: %w", t.ID, t.Base, err)
