@@ -71,8 +71,7 @@ func (t Task) keepRound(ctx context.Context, commit string) error {
 		}
 		number = all[n-1].Number + 1
 	}
-	_, err = t.ask(ctx, nil, "update-ref", r.roundRef(number), commit)
-	return err
+	return t.setRef(ctx, r.roundRef(number), commit)
 }
 
 // Has reports whether the repository has some commits.

@@ -78,7 +78,7 @@ func renew(ctx context.Context, t Task) error {
 	if err := t.clone().Write(ctx, t.Tree, []string{"checkout", "--quiet", "--no-track", "-B", t.Branch, tip}); err != nil {
 		return fmt.Errorf("bring the folder of task %s to the newest commit of %s: %w", t.ID, t.Base, err)
 	}
-	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), tip); err != nil {
+	if err := t.setRef(ctx, t.Ref(), tip); err != nil {
 		return err
 	}
 	return os.WriteFile(mark, nil, 0o600)
@@ -261,7 +261,7 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if p.Loose {
 		s.Stat = append(s.Stat, "some of it was not committed by the agent; it lands, too")
 	}
-	if _, err = t.ask(ctx, nil, "update-ref", t.shownRef(), p.Commit); err != nil { // keeps its objects; the journal says what was shown
+	if err := t.setRef(ctx, t.shownRef(), p.Commit); err != nil { // keeps its objects; the journal says what was shown
 		return s, err
 	}
 	return s, t.keepRound(ctx, p.Commit)
