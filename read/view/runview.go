@@ -98,7 +98,7 @@ type TaskView struct {
 	After        []string       `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
 	FilesChanged int            `json:"files_changed" doc:"As it was last shown"`
 	LandedCommit string         `json:"landed_commit,omitempty"`
-	Landing      *TaskNotLanded `json:"landing,omitempty" doc:"Why its newest landing failed; until it is approved again"`
+	Landing      *TaskNotLanded `json:"landing,omitempty" doc:"Why its newest landing failed; until it is approved again or sent back"`
 	Asked        *TaskAsked     `json:"asked,omitempty" doc:"What a person is asked to approve; only while the task waits for that"`
 	PullRequest  string         `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
 	Issue        string         `json:"issue,omitempty" doc:"The URL of the issue that it is from"`

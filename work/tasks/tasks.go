@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/core/change"
@@ -17,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/git/forge"
 	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
 )
@@ -87,15 +89,29 @@ func (c *Controller) look(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// landingOf is why the newest landing of a task failed.
+func landingOf(r view.RunView) task.Failure {
+	for _, s := range r.Steps {
+		if s.ID == task.StepLand {
+			return task.ParseFailure(func(name string) string { return s.Metrics[name] })
+		}
+	}
+	return task.Failure{}
+}
+
+// noteBytesMax bounds the note of an answer; the whole text is in a file.
+const noteBytesMax = 900
+
 // refuse is the answer to an order that does not fit the task's state.
 func refuse(id, event string, now view.TaskView, format string, args ...any) error {
 	return &table.Refusal{Subject: "task " + id, Event: event, State: now.Status, Row: "W9", Reason: fmt.Sprintf(format, args...)}
 }
 
 // RequestTask sends the comments and a text back to the agent. shown is the commit that the person looked at; empty:
-// it is not checked.
+// it is not checked. If its landing met a conflict or a check that failed, the agent is told that, too, and gets the newest base.
 func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text, shown string) (uint64, error) {
 	const event = "request"
+	ctx = context.WithoutCancel(ctx) // a merge into a large folder may take longer than the caller waits
 	c.answers.Lock()
 	defer c.answers.Unlock()
 	t, r, err := c.waits(ctx, id, event, shown)
@@ -107,6 +123,15 @@ func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text,
 		return 0, err
 	}
 	words, note := task.RequestText(text, all)
+	if r.Task.Unlanded() {
+		more, err := t.SendBack(ctx, landingOf(r))
+		if blocked, is := errors.AsType[*task.Blocked](err); is {
+			return 0, refuse(id, event, *r.Task, "%s", blocked.Why)
+		} else if err != nil {
+			return 0, fmt.Errorf("bring the newest %s to task %s: %w", t.Base, id, err)
+		}
+		words, note = strings.TrimPrefix(words+"\n"+more+"\n", "\n"), cmp.Or(note, clip.Text(r.Task.Why, noteBytesMax))
+	}
 	if words == "" {
 		return 0, refuse(id, event, *r.Task, "there is nothing to send; write a text, or comment on a line first")
 	}
