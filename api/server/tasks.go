@@ -191,6 +191,22 @@ func reviewRoutes() []route {
 			}),
 		},
 		{
+			"checkout-task", post, "/runs/{id}/checkout", "Work on a task by hand, in a worktree of the repository",
+			"An ordinary worktree of the person's repository, on the task's branch, with what was shown; only while the task waits for a person. Hooks and filters of git do not run. If files differ from the base that decide what runs later, `governing` names their hash; without it, it is refused. With `done` what was committed there becomes the task's, which is checked and shown again, and the worktree is removed; it is refused while something there is not committed.",
+			longAnswer(undoMax, func(ctx context.Context, s *Server, in *forTask[*api.CheckoutBody]) (*view.TaskCheckout, error) {
+				if err := identity(ctx).MayOrderRun("checkout", in.ID); err != nil {
+					return nil, err
+				}
+				b := or(in.Body)
+				if b.Done {
+					done, err := s.engine.Tasks.EndCheckout(ctx, s.actor(ctx), in.ID)
+					return &done, err
+				}
+				made, err := s.engine.Tasks.CheckOutTask(ctx, in.ID, b.Dir, b.Governing)
+				return &made, err
+			}),
+		},
+		{
 			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
 			"Its processes are ended first. What was written stays under the ref that the answer names.",
 			answer(func(ctx context.Context, s *Server, in *runNoteIn) (*api.Dropped, error) {

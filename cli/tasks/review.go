@@ -68,6 +68,9 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 		}
 		head = why + head
 	}
+	if about != nil && about.Checkout != "" {
+		head = checkedOutWords(about) + "\n" + head
+	}
 	cmd := exec.CommandContext(ctx, "git", append(args, first(ctx, t, from, commit)...)...) //nolint:gosec // two commits
 	cmd.Stderr = a.Err
 	cmd.Env = append(os.Environ(), "GIT_NO_REPLACE_OBJECTS=1") // what is shown is what the hash says
@@ -295,6 +298,9 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 		t, err := Open(a, id)
 		if err != nil {
 			return err
+		}
+		if err := t.DropByHand(ctx); err != nil {
+			return &cli.Coded{Code: cli.ExitRefused, Err: err}
 		}
 		if ref, err = t.Remove(ctx); err != nil {
 			return cli.Faulty(err)

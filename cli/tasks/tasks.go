@@ -145,6 +145,8 @@ func nothing(a *cli.App) error {
 func next(t *view.TaskView) string {
 	id, why := cli.Plain(t.ID), cli.Line(t.Why, cli.ErrorWidth)
 	switch {
+	case t.Checkout != "":
+		return checkedOutWords(t)
 	case t.Status == view.TaskDropped && t.PullRequest == "":
 		return "`fairlead task restore " + id + "` brings it back"
 	case t.FailedStep == task.StepLand:

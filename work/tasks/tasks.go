@@ -118,6 +118,9 @@ func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text,
 	if err != nil {
 		return 0, err
 	}
+	if err := notByHand(t, event); err != nil {
+		return 0, err
+	}
 	all, err := t.Comments()
 	if err != nil {
 		return 0, err
@@ -125,10 +128,8 @@ func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text,
 	words, note := task.RequestText(text, all)
 	if r.Task.Unlanded() {
 		more, err := t.SendBack(ctx, landingOf(r))
-		if blocked, is := errors.AsType[*task.Blocked](err); is {
-			return 0, refuse(id, event, *r.Task, "%s", blocked.Why)
-		} else if err != nil {
-			return 0, fmt.Errorf("bring the newest %s to task %s: %w", t.Base, id, err)
+		if err != nil {
+			return 0, blocked(id, event, r, fmt.Errorf("bring the newest %s to task %s: %w", t.Base, id, err))
 		}
 		words, note = strings.TrimPrefix(words+"\n"+more+"\n", "\n"), cmp.Or(note, clip.Text(r.Task.Why, noteBytesMax))
 	}
@@ -244,7 +245,7 @@ func asked(r view.RunView) bool {
 	return false
 }
 
-// DropTask cancels a task, waits until none of its processes is left, and removes its folder. It returns the ref
+// DropTask removes the checkout of a person if all there is the task's, cancels the task, waits until none of its processes is left, and removes its folder. It returns the ref
 // under which the content stays.
 func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why string) (ref string, err error) {
 	t, err := c.openToRemove(ctx, id)
@@ -254,6 +255,9 @@ func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why stri
 	r, err := c.runs.RunByID(ctx, id)
 	if err != nil {
 		return "", err
+	}
+	if err := t.DropByHand(ctx); err != nil {
+		return "", blocked(id, "drop", r, err)
 	}
 	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped {
 		if _, err := c.runs.CancelRun(ctx, by, id, "", cmp.Or(why, "dropped")); err != nil {

@@ -12,7 +12,7 @@ import { Mark } from '../runs/list.js';
 import { stepLook } from '../runs/words.js';
 import { keyOf, mergeTask, requestTask } from '../tasks/actions.js';
 import { Governs, allowed } from '../tasks/governs.js';
-import { BASES, askedAgain, fileNotes, landing, some, unlanded } from '../tasks/words.js';
+import { BASES, askedAgain, checkedOut, fileNotes, landing, some, unlanded } from '../tasks/words.js';
 import { Answer } from './approval.js';
 import { changesOf, forgetChanges } from './content.js';
 import { block, outcomes } from './words.js';
@@ -95,6 +95,7 @@ export function TaskBody({ item: i, id }) {
   return html`<${Renewed} shown=${c.shown ?? ''} />
     ${c.text.trim().includes('\n') && html`<details class="need-file"><summary>The whole task</summary><pre class="ask-words">${block(c.text)}</pre></details>`}
     ${last && html`<p class="need-asked"><span class="soft">You asked in round ${last.round}:</span> ${lines(last.text, 300)}</p>`}
+    ${i.task?.checkout && html`<p class="worry-box"><${Icon} name="look" /><span>${checkedOut(i.task)}</span></p>`}
     ${i.task?.why && html`<p class="worry-box"><${Icon} name="look" /><span>${askedAgain(i.task)}</span></p>`}
     ${i.bad_input && html`<p class="worry-box"><${Icon} name="look" /><span>${plain(i.bad_input, 600)}</span></p>`}
     <${Governs} c=${c} yes=${yes} />

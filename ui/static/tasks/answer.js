@@ -8,7 +8,7 @@ import { dialog } from '../shell/router.js';
 import { keyOf, mergeTask, requestTask, resumeTask, undoTask } from './actions.js';
 import { Governs, allowed } from './governs.js';
 import { changes, comments, drafts, scope } from './state.js';
-import { askedAgain, checked, isLive, landing, some, unlanded } from './words.js';
+import { askedAgain, checked, checkedOut, isLive, landing, some, unlanded } from './words.js';
 
 /** Longest text in characters; the server accepts no longer one. */
 const TEXT_MAX = 60_000;
@@ -53,6 +53,7 @@ export function TaskAnswer({ run }) {
       <${Act} at=${keyOf('request', id)} look=${more || back ? 'primary' : 'plain'} icon="send" label=${back ? 'Send it back' : 'Request changes'} act=${send} />
       <${Act} at=${keyOf('merge', id)} look=${more || back ? 'plain' : 'approve'} icon="check" label="Approve and land" disabled=${!allowed(c, yes.value)} act=${() => mergeTask(id, c.tree ?? '', yes.value)} />
       ${drop}</div></div>
+    ${t.checkout && html`<p class="worry-box"><${Icon} name="look" /><span>${checkedOut(t)}</span></p>`}
     ${t.why && html`<p class="worry-box"><${Icon} name="look" /><span>${askedAgain(t)}</span></p>`}
     <${Governs} c=${c} yes=${yes} />
     <${Outcome} c=${c} n=${n} />

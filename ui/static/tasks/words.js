@@ -90,3 +90,6 @@ export function askedAgain(t) {
   if (!unlanded(t)) return `Shown to you again: ${why}`;
   return `It ${why}. Send it back to ${plain(t.agent, 100)} with the newest ${plain(t.base, 100)}, or resolve it by hand: fairlead checkout ${plain(t.id, 48)}`;
 }
+
+/** Where a person works on it. @param {TaskView} t */
+export const checkedOut = (t) => `Checked out in ${plain(t.checkout ?? '', 600)}. Commit there, then run: fairlead checkout ${plain(t.id, 48)} --done`;
