@@ -354,7 +354,7 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 		case r.Task.Unlanded():
 			return &cli.Coded{
 				Code: cli.ExitWaits,
-				Err: fmt.Errorf("task %s %s. Look at it again: fairlead diff %[1]s; %s", name, cli.Line(r.Task.Why, cli.ErrorWidth),
+				Err: fmt.Errorf("task %s %s. Look at it again: fairlead diff %[1]s; %[3]s", name, cli.Line(r.Task.Why, cli.ErrorWidth),
 					cli.Line(r.Task.WaysOn(), cli.ErrorWidth)),
 			}
 		case r.Task.Asked != nil && r.Task.Why != "":
