@@ -59,7 +59,7 @@ func (c askedOnce) status() int {
 	case "revoke-login":
 		return 404
 	case "sign-in-to-repository", "invite-host", "drain-host", "remove-host", "lead-host", "leave-cluster", "open-shell", "open-port",
-		"sync-task", "undo-task", "push-task", "checkout-task":
+		"sync-task", "undo-task", "push-task":
 		return 409
 	}
 	return 200
