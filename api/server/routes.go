@@ -126,7 +126,7 @@ func routeTable() []route {
 			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
 			answer(handleDown),
 		},
-	}, runRoutes(), taskRoutes(), reviewRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(),
+	}, runRoutes(), taskRoutes(), reviewRoutes(), gitRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(),
 		noticeRoutes(), searchRoutes(), digestRoutes(), configRoutes(), hostRoutes(), loginRoutes(), repositoryRoutes())
 }
 

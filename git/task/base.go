@@ -22,8 +22,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// Bringing in the base. When a person sends a task back that conflicts with its base branch, Fairlead merges the newest commit of the branch
-// into the folder before the agent's next round, and leaves the conflicts there. Git does that in a view, with a git directory of
+// Bringing in the base. When a person sends a task back that conflicts with its base branch, Fairlead merges the newest commit of the
+// branch into the folder before the agent's next round, and leaves the conflicts there. Git does that in a view, with a git directory of
 // Fairlead's and the folder as its work tree. The objects, the index and MERGE_HEAD that it makes are then put into the clone. The
 // merge is finished by a commit there, or by the next picture of the folder.
 
@@ -62,8 +62,8 @@ func (t Task) keepBroughtIn(b broughtIn) error {
 }
 
 // bring merges a commit of the person's repository into the folder, unless the folder has it already, or has conflicts that are not
-// resolved. merged reports whether it did. conflicts are the files whose conflicts are not resolved now. If a person has to repair something
-// first, the task goes on with the command then.
+// resolved. merged reports whether it did. conflicts are the files whose conflicts are not resolved now. If a person has to repair
+// something first, the task goes on with the command then.
 func (t Task) bring(ctx context.Context, commit, then string) (conflicts []string, merged bool, err error) {
 	if err := t.Settle(ctx); err != nil {
 		return nil, false, err

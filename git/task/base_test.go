@@ -43,8 +43,8 @@ func (w *world) read(name string) string {
 	return string(text)
 }
 
-// A task that conflicts with its base waits for a person, and its folder stays as it is. If it is sent back, its agent gets it with the base
-// merged and the conflicts left in its folder. What ends the merge, the agent's commit or what it has left, lands.
+// A task that conflicts with its base waits for a person, and its folder stays as it is. If it is sent back, its agent gets it with the
+// base merged and the conflicts left in its folder. What ends the merge, the agent's commit or what it has left, lands.
 func TestBaseIsMerged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -274,8 +274,8 @@ func TestOtherConflicts(t *testing.T) {
 	}
 }
 
-// A task with a conflict in a file below .claude is not sent back: a person resolves it. Its folder stays as it is. Files with similar names
-// go to the agent.
+// A task with a conflict in a file below .claude is not sent back: a person resolves it. Its folder stays as it is. Files with similar
+// names go to the agent.
 func TestHeldConflicts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -138,7 +138,8 @@ func TestCheckoutRefused(t *testing.T) {
 				dir = c.dir(w)
 			}
 			refs := w.git(w.repo, "for-each-ref")
-			if _, err := w.task.CheckOut(t.Context(), dir, c.yes); !errors.As(err, new(*Blocked)) || !strings.Contains(err.Error(), c.says) {
+			if _, err := w.task.CheckOut(t.Context(), dir, c.yes); !errors.As(err, new(*Blocked)) ||
+				!strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}
 			if is, err := w.task.ByHand(); err != nil || is != (HandCheckout{}) || w.git(w.repo, "for-each-ref") != refs ||

@@ -245,8 +245,8 @@ func asked(r view.RunView) bool {
 	return false
 }
 
-// DropTask removes the checkout of a person if all there is the task's, cancels the task, waits until none of its processes is left, and removes its folder. It returns the ref
-// under which the content stays.
+// DropTask removes the checkout of a person if all there is the task's, cancels the task, waits until none of its processes is left, and
+// removes its folder. It returns the ref under which the content stays.
 func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why string) (ref string, err error) {
 	t, err := c.openToRemove(ctx, id)
 	if err != nil {
