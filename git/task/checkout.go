@@ -15,8 +15,8 @@ import (
 )
 
 // A task by hand: an ordinary worktree of the person's repository on the task's branch, whose commits become the task's. A note in the
-// run's folder says where it is, and is written before the first change and removed after the last one. Each step looks what is done already, so
-// a process that is killed between any two of them is followed by the same order once more.
+// run's folder says where it is, and is written before the first change and removed after the last one. Each step looks what is done
+// already, so a process that is killed between any two of them is followed by the same order once more.
 
 const checkoutName = "checkout.json"
 
