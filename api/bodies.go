@@ -146,6 +146,13 @@ type PushBody struct {
 	Governing string `json:"governing,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"The hash of the governing files that the person looked at: a separate yes to them"`
 }
 
+// CheckoutBody says where a worktree of a task is made, or that it is done.
+type CheckoutBody struct {
+	Dir       string `json:"dir,omitempty" maxLength:"4096" doc:"An absolute path where nothing is, outside of the repository; empty: beside it, with the task's id after its name"`
+	Governing string `json:"governing,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"The hash of the governing files that the person looked at: a separate yes to have them written"`
+	Done      bool   `json:"done,omitempty" doc:"Take what was committed there, and remove it"`
+}
+
 // Dropped says where the content of a dropped task is kept.
 type Dropped struct {
 	Ref string `json:"ref"`

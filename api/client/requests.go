@@ -293,6 +293,11 @@ func (c Runs) Push(ctx context.Context, id string, to api.PushBody) (view.TaskPu
 	return Post[view.TaskPushed](ctx, c.client, runPath(id, "/push"), to)
 }
 
+// Checkout makes a worktree in which a person works on a task, or takes what was committed there and removes it.
+func (c Runs) Checkout(ctx context.Context, id string, what api.CheckoutBody) (view.TaskCheckout, error) {
+	return Post[view.TaskCheckout](ctx, c.client, runPath(id, "/checkout"), what)
+}
+
 // Drop ends a task and removes its folder.
 func (c Runs) Drop(ctx context.Context, id string) (api.Dropped, error) {
 	return Post[api.Dropped](ctx, c.client, runPath(id, "/drop"), struct{}{})

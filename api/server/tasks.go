@@ -167,6 +167,24 @@ func reviewRoutes() []route {
 			}),
 		},
 		{
+			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
+			"Its processes are ended first. What was written stays under the ref that the answer names.",
+			answer(func(ctx context.Context, s *Server, in *runNoteIn) (*api.Dropped, error) {
+				if err := identity(ctx).MayOrderRun("drop", in.ID); err != nil {
+					return nil, err
+				}
+				ref, err := s.engine.Tasks.DropTask(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
+				return &api.Dropped{Ref: ref}, err
+			}),
+		},
+	}
+}
+
+// gitRoutes returns the routes that change the person's repository besides landing.
+func gitRoutes() []route {
+	const post = http.MethodPost
+	return []route{
+		{
 			"undo-task", post, "/runs/{id}/undo", "Take back what a task has landed",
 			"If the landed commit is the tip of the branch and nothing else has it, the branch and its clean checkout are moved back, and the task is asked about again. Otherwise a new task, which the answer names, reverts it.",
 			longAnswer(undoMax, func(ctx context.Context, s *Server, in *RunPath) (*view.TaskUndone, error) {
@@ -191,14 +209,19 @@ func reviewRoutes() []route {
 			}),
 		},
 		{
-			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
-			"Its processes are ended first. What was written stays under the ref that the answer names.",
-			answer(func(ctx context.Context, s *Server, in *runNoteIn) (*api.Dropped, error) {
-				if err := identity(ctx).MayOrderRun("drop", in.ID); err != nil {
+			"checkout-task", post, "/runs/{id}/checkout", "Work on a task by hand, in a worktree of the repository",
+			"An ordinary worktree of the person's repository, on the task's branch, with what was shown; only while the task waits for a person. Hooks and filters of git do not run. If files differ from the base that decide what runs later, `governing` names their hash; without it, it is refused. With `done` what was committed there becomes the task's, which is checked and shown again, and the worktree is removed; it is refused while something there is not committed.",
+			longAnswer(undoMax, func(ctx context.Context, s *Server, in *forTask[*api.CheckoutBody]) (*view.TaskCheckout, error) {
+				if err := identity(ctx).MayOrderRun("checkout", in.ID); err != nil {
 					return nil, err
 				}
-				ref, err := s.engine.Tasks.DropTask(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
-				return &api.Dropped{Ref: ref}, err
+				b := or(in.Body)
+				if b.Done {
+					done, err := s.engine.Tasks.EndCheckout(ctx, s.actor(ctx), in.ID)
+					return &done, err
+				}
+				made, err := s.engine.Tasks.CheckOutTask(ctx, in.ID, b.Dir, b.Governing)
+				return &made, err
 			}),
 		},
 	}

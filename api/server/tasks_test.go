@@ -31,6 +31,7 @@ var tasksAsked = []askedOnce{
 	{"sync-task", "POST", "/runs/TASK2/sync", `{}`, `"row":"W9" "the repository has no remote origin`},
 	{"undo-task", "POST", "/runs/TASK3/undo", `{}`, `"row":"W9" "event":"undo"`},
 	{"push-task", "POST", "/runs/TASK3/push", `{}`, `"row":"W9" "the repository has no remote origin`},
+	{"checkout-task", "POST", "/runs/TASK3/checkout", `{}`, `"dir":" "branch":"fairlead/ "base":"main" "done":false`},
 	{"drop-task", "POST", "/runs/TASK3/drop", `{}`, `"ref"`},
 	{"tell-agent", "POST", "/agents/asker/tell", `{"text":"use v2"}`, `"seq" "agent":"asker" "session":"asker-1" "when":"at_once"`},
 	{"open-port", "POST", "/agents/coder/port", `{"port":3000}`, `"event":"open_port"`},

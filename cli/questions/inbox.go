@@ -177,6 +177,12 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 		fmt.Fprintf(a.Out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n", cli.Plain(item.Path), run)
 		return
 	}
+	if item.Task != nil && item.Task.Checkout != "" {
+		fmt.Fprintln(a.Out, "  in      "+cli.Line(item.Task.Checkout, cli.ErrorWidth)+"; fairlead checkout "+run+" --done takes what is committed there")
+	}
+	if item.Task != nil && item.Task.Unlanded() {
+		fmt.Fprintln(a.Out, "  ways    "+cli.Line(item.Task.WaysOn(), cli.ErrorWidth))
+	}
 	if item.Task != nil && item.InputSchema == "" {
 		fmt.Fprintf(a.Out, "  answer  fairlead diff %s; then fairlead merge %s, or fairlead request %s \"…\"\n", run, run, run)
 		return

@@ -3,7 +3,6 @@ package tasks
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +61,15 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	if stat {
 		args = append(args, "--stat")
 	}
-	if about != nil && about.Landing != nil {
-		head = cli.Line(cmp.Or(DidNotLand(about), about.Why), cli.ErrorWidth) + "\n" + head
+	if about != nil && about.Landing != nil && about.Why != "" {
+		why := cli.Line(about.Why, cli.ErrorWidth) + "\n"
+		if about.Unlanded() {
+			why += cli.Line(about.WaysOn(), cli.ErrorWidth) + "\n"
+		}
+		head = why + head
+	}
+	if about != nil && about.Checkout != "" {
+		head = checkedOutWords(about) + "\n" + head
 	}
 	cmd := exec.CommandContext(ctx, "git", append(args, first(ctx, t, from, commit)...)...) //nolint:gosec // two commits
 	cmd.Stderr = a.Err
@@ -271,7 +277,7 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 	text = strings.TrimSpace(text)
 	if all, err := client.Runs.Comments(ctx, id); err != nil {
 		return err
-	} else if text == "" && len(all) == 0 {
+	} else if text == "" && len(all) == 0 && !r.Task.Unlanded() {
 		return &cli.Coded{
 			Code: cli.ExitUsage,
 			Err:  fmt.Errorf("there is nothing to send; write a text, or comment first: fairlead comment %s FILE:LINE TEXT", cli.Plain(id)),
@@ -292,6 +298,9 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 		t, err := Open(a, id)
 		if err != nil {
 			return err
+		}
+		if err := t.DropByHand(ctx); err != nil {
+			return &cli.Coded{Code: cli.ExitRefused, Err: err}
 		}
 		if ref, err = t.Remove(ctx); err != nil {
 			return cli.Faulty(err)
@@ -342,11 +351,11 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 			}
 			_, err := fmt.Fprintf(a.Out, "task %s has landed%s\n", name, said)
 			return err
-		case r.Task.Asked != nil && DidNotLand(r.Task) != "": // its agent was quicker than this command
+		case r.Task.Unlanded():
 			return &cli.Coded{
-				Code: cli.ExitFailed,
-				Err: fmt.Errorf("task %s has not landed, went back to %s, and is shown again: %s. Look at it again: fairlead diff %s", name,
-					cli.Plain(r.Task.Agent), cli.Line(r.Task.Why, cli.ErrorWidth), name),
+				Code: cli.ExitWaits,
+				Err: fmt.Errorf("task %s %s. Look at it again: fairlead diff %[1]s; %[3]s", name, cli.Line(r.Task.Why, cli.ErrorWidth),
+					cli.Line(r.Task.WaysOn(), cli.ErrorWidth)),
 			}
 		case r.Task.Asked != nil && r.Task.Why != "":
 			return &cli.Coded{

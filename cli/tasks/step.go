@@ -78,14 +78,11 @@ func Step(ctx context.Context, a *cli.App, name string) error {
 		"logs": view.Some(said), "artifacts": view.Some(artifacts), "metrics": metrics,
 	}
 	maps.Copy(made, fields)
-	switch {
-	case errors.As(err, new(*task.Again)):
+	if err != nil {
 		made["status"], made["logs"] = "FAILED", []string{err.Error()}
-		metrics[task.MetricAgain] = err.Error()
-	case errors.As(err, new(*task.Conflict)), errors.As(err, new(*task.CheckFailed)):
-		made["gate_failure"] = err.Error()
-	case err != nil:
-		made["status"], made["logs"] = "FAILED", []string{err.Error()}
+	}
+	if why := task.AsksAgain(err, t.Base); why != "" {
+		made["logs"], metrics[task.MetricAgain] = []string{why}, why
 	}
 	text, fault := json.MarshalIndent(made, "", "  ")
 	if fault == nil {

@@ -145,6 +145,8 @@ func nothing(a *cli.App) error {
 func next(t *view.TaskView) string {
 	id, why := cli.Plain(t.ID), cli.Line(t.Why, cli.ErrorWidth)
 	switch {
+	case t.Checkout != "":
+		return checkedOutWords(t)
 	case t.Status == view.TaskDropped && t.PullRequest == "":
 		return "`fairlead task restore " + id + "` brings it back"
 	case t.FailedStep == task.StepLand:
@@ -153,33 +155,16 @@ func next(t *view.TaskView) string {
 		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead run resume " + id
 	case t.Status == view.TaskPROpen:
 		return cli.Plain(t.PullRequest)
+	case t.Unlanded():
+		return why + ": fairlead diff " + id + "; " + cli.Line(t.WaysOn(), cli.ErrorWidth)
 	case t.Asked != nil, t.Status == view.TaskNeedsYou && why == "":
 		if why != "" {
-			why = "; " + shownAgain(t) + why
+			why = "; shown again: " + why
 		}
 		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id + why
 	default:
-		if failed := DidNotLand(t); failed != "" {
-			return strings.TrimSuffix(cli.Line(failed, cli.ErrorWidth)+"; "+why, "; ")
-		}
 		return why
 	}
-}
-
-// shownAgain begins the reason why a task waits for a person once more; empty: the reason says it.
-func shownAgain(t *view.TaskView) string {
-	if DidNotLand(t) != "" {
-		return ""
-	}
-	return "shown again: "
-}
-
-// DidNotLand says what a task's newest landing met that its own work can end; empty: nothing.
-func DidNotLand(t *view.TaskView) string {
-	if t.Landing == nil {
-		return ""
-	}
-	return task.Failure{Kind: t.Landing.Failed, Files: t.Landing.Files}.Sentence(t.Base)
 }
 
 // Open reads the task with an id.

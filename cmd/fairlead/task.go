@@ -134,7 +134,9 @@ func requestCommand(a *app) *cobra.Command {
 		Use:   "request TASK [TEXT]",
 		Short: "Send a task back to its agent, with your comments and a text",
 		Long: `The agent goes on in the same conversation and the same folder. If its program cannot resume a conversation, it
-gets the task and your request in a new one. Then the checks run again and you are asked again.`,
+gets the task and your request in a new one. Then the checks run again and you are asked again. A task that did not land
+because of a conflict, or of a check on the merged files, needs no text: the agent is told what it met, and the newest
+commit of the base branch is merged into its folder.`,
 		Example:           `  fairlead request T12 "also update the docs"`,
 		Args:              cli.Args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeRuns,
@@ -153,9 +155,9 @@ func mergeCommand(a *app) *cobra.Command {
 		`It lands exactly what was shown when the task began to wait for you, on the newest commit of the branch. If that would
 bring other changes with it, because the branch has lost commits, the task is shown to you again. Tasks land one at a time on a branch. If the
 branch has moved, the checks run again on the merged files. The command waits until it has landed, and prints what it
-waits for. A conflict, or a check that fails, goes back to the agent, with the newest commit of the branch merged into its
-folder; a conflict below .claude waits for you, and the command says what to do. If the branch is checked out and has
-changes that are not committed, nothing lands, and the command names them.
+waits for. After a conflict, or a check that fails on the merged files, the task waits for you (exit code 4): `+"`fairlead request`"+`
+sends it back to its agent, with the newest commit of the branch merged into its folder, `+"`fairlead checkout`"+` is for resolving
+it by hand. If the branch is checked out and has changes that are not committed, nothing lands, and the command names them.
 Hooks of git do not run.`, tasks.Merge)
 }
 

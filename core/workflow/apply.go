@@ -121,6 +121,9 @@ func (r *Run) reset(id StepID, how *Reset) {
 		v.BlockedBy = how.Gate
 	}
 	kept := Facts{}
+	if how.Gate == "" && p.State == Failed && r.Plan.Steps[i].Loop == nil { // what it measured says why it failed, until it has run again
+		kept.Metrics = p.Metrics
+	}
 	if how.Gate == id {
 		v.ReportPath, v.LastError = p.ReportPath, p.LastError
 		if !how.Uncounted { // what it measured says with its error why it sent the run back; a person's own reason has no measures

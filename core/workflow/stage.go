@@ -203,7 +203,8 @@ func (d *runDraft) resume(in ResumeAsked) error {
 
 // begun reports whether anything happened to the step since its run began.
 func (p *Progress) begun() bool {
-	return p.State != Pending || p.Attempts > 0 || p.Iteration > 0 || p.BlockedBy != "" || p.Lost > 0 || p.Found || p.Weighed
+	return p.State != Pending || p.Attempts > 0 || p.Iteration > 0 || p.BlockedBy != "" || p.Lost > 0 || p.Found || p.Weighed ||
+		len(p.Metrics) > 0
 }
 
 // redone returns the steps from which a run starts over, or why it cannot.

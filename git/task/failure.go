@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
 // Kinds of a landing that failed.
@@ -60,6 +62,21 @@ func FailureOf(err error) Failure {
 	}
 	return Failure{}
 }
+
+// AsksAgain is why a person is asked again after an error of Land, as a metric can have it; empty: the error is for a person to end first.
+func AsksAgain(err error, base string) string {
+	why := ""
+	if again, is := errors.AsType[*Again](err); is {
+		why = again.Why
+	} else if errors.As(err, new(*Conflict)) || errors.As(err, new(*CheckFailed)) {
+		all := FailureOf(err).Metrics()
+		why = ParseFailure(func(name string) string { return all[name] }).Sentence(base) // with as many files as a metric has
+	}
+	return clip.Text(why, againBytesMax)
+}
+
+// againBytesMax keeps a reason within the limit of a metric.
+const againBytesMax = 1000
 
 // Metrics are a report's metrics for the failure; none if there was none.
 func (f Failure) Metrics() map[string]string {

@@ -45,6 +45,21 @@ func ParseGoverns(hash, names string) Governs {
 	return g
 }
 
+// Wants says that a person has to say a separate yes to these files; yes is the hash that was given. Empty: it is theirs.
+func (g Governs) Wants(id, yes string) string {
+	switch {
+	case yes == g.Hash:
+		return ""
+	case g.Hash == "":
+		return "the question shows no file that decides what runs later; leave --governing out"
+	case yes == "":
+		return fmt.Sprintf("it changes files that decide what runs later, outside of the agent's bounds: %s. Look at them: fairlead diff %s. If you want them, add --governing %s",
+			strings.Join(g.Files, ", "), id, g.Hash)
+	}
+	return fmt.Sprintf("--governing %.32s is not what is shown now: %s. Look at it again: fairlead diff %s. If you want it, add --governing %s",
+		yes, strings.Join(g.Files, ", "), id, g.Hash)
+}
+
 // Governs lists the governing files that differ, in git's bytes.
 func (t Review) Governs(ctx context.Context, from, to string) ([]string, error) {
 	g, err := t.governs(ctx, from, to)

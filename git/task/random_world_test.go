@@ -49,6 +49,10 @@ func doStep(ctx context.Context, t Task, name string) (o outcome) {
 		o.Landed, err = t.Land(ctx, io.Discard)
 	case "remove":
 		_, err = t.Remove(ctx)
+	case "checkout":
+		_, err = t.CheckOut(ctx, "", "")
+	case "done":
+		_, _, err = t.TakeByHand(ctx)
 	default:
 		panic(name)
 	}

@@ -279,17 +279,13 @@ func changed(ctx context.Context, t Task, from, to string) (int, error) {
 
 // Conflict says that a task's changes cannot be merged with the base branch.
 type Conflict struct {
-	Base   string
-	Files  []string
-	Lines  int  // of the base or of the task, whichever are more, in the conflicts; 0: not known
-	Merged bool // the base was merged into the folder, where these files have conflicts
+	Base  string
+	Files []string
+	Lines int // of the base or of the task, whichever are more, in the conflicts; 0: not known
 }
 
 func (e *Conflict) Error() string {
-	if e.Merged {
-		return fmt.Sprintf("it conflicts with branch %s. %s", e.Base, brought(e.Base, e.Files))
-	}
-	return fmt.Sprintf("it conflicts with branch %s in %s. %s", e.Base, strings.Join(e.Files, ", "), fetches(e.Base, e.Base))
+	return fmt.Sprintf("it conflicts with branch %s in %s", e.Base, strings.Join(e.Files, ", "))
 }
 
 // Blocked says that a person has to do something before it can land. Nothing was changed.
@@ -308,7 +304,7 @@ type Landed struct {
 
 // Land merges what was shown into the base branch. It is one at a time for each base branch, in the order in
 // which they begin to wait. It first looks whether it has landed already. The error is
-// *Conflict, *CheckFailed, *Again or *Blocked if it cannot land as it is.
+// *Conflict, *CheckFailed, *Again or *Blocked if it cannot land as it is. The task's folder stays as it is.
 func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) {
 	release, err := t.queue()
 	if err != nil {
@@ -341,20 +337,14 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			return done, nil
 		}
 		tree, err := applied(ctx, t, tip)
-		if conflict, is := errors.AsType[*Conflict](err); is {
-			return done, t.sendBack(ctx, tip, conflict)
-		} else if err != nil {
+		if err != nil {
 			return done, err
 		}
 		if now, err := t.ask(ctx, nil, "rev-parse", "--verify", tip+"^{tree}"); err != nil || now == tree {
 			return done, err
 		}
 		if !t.passed(tree) {
-			err := t.checkMerged(ctx, out, tip, tree)
-			if failed, is := errors.AsType[*CheckFailed](err); is {
-				err = t.sendBackFailed(ctx, tip, failed)
-			}
-			if err != nil {
+			if err := t.checkMerged(ctx, out, tip, tree); err != nil {
 				return done, err
 			}
 		}

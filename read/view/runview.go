@@ -98,7 +98,8 @@ type TaskView struct {
 	After        []string       `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
 	FilesChanged int            `json:"files_changed" doc:"As it was last shown"`
 	LandedCommit string         `json:"landed_commit,omitempty"`
-	Landing      *TaskNotLanded `json:"landing,omitempty" doc:"Why its newest landing failed; until it is approved again"`
+	Landing      *TaskNotLanded `json:"landing,omitempty" doc:"Why its newest landing failed; until it is approved again or sent back"`
+	Checkout     string         `json:"checkout,omitempty" doc:"The worktree in which a person works on it; only while the task waits for that person"`
 	Asked        *TaskAsked     `json:"asked,omitempty" doc:"What a person is asked to approve; only while the task waits for that"`
 	PullRequest  string         `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
 	Issue        string         `json:"issue,omitempty" doc:"The URL of the issue that it is from"`
@@ -131,6 +132,16 @@ type TaskUndone struct {
 	Checkout string `json:"checkout,omitempty" doc:"The checkout of the branch, which has moved with it"`
 	Task     string `json:"task,omitempty" doc:"The new task that reverts the landing, because the branch could not be moved back"`
 	Because  string `json:"because,omitempty" doc:"Why the branch was not moved back"`
+}
+
+// TaskCheckout is a worktree of the repository in which a person works on a task.
+type TaskCheckout struct {
+	ID     string `json:"id"`
+	Dir    string `json:"dir"`
+	Branch string `json:"branch" doc:"In the person's repository, while the worktree is there"`
+	Base   string `json:"base" doc:"The branch on which the task lands"`
+	Done   bool   `json:"done" doc:"The worktree and its branch are removed"`
+	Newer  bool   `json:"newer" doc:"Commits of it are the task's now, which is checked and shown again"`
 }
 
 // TaskPushed is what of a task was pushed to a remote.

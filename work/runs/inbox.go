@@ -62,6 +62,7 @@ type StepAsked struct {
 	view.InboxItem
 	lease workflow.Lease
 	dir   string // the folder that artifacts are relative to; empty: there are none to read
+	run   string // the run's folder
 }
 
 // stepAsked is a step that waits for an answer. It runs in the loop.
@@ -72,7 +73,7 @@ func stepAsked(t *team.Team, r *workflow.Run, lease workflow.Lease) StepAsked {
 	if item.Task = taskView(t, how, r); item.Task != nil {
 		item.Path = "" // it is not approved by a file
 	}
-	return StepAsked{InboxItem: item, lease: lease, dir: workedOn(r.RepoDir, how)}
+	return StepAsked{InboxItem: item, lease: lease, dir: workedOn(r.RepoDir, how), run: runDir(r)}
 }
 
 // InboxItem is a step that waits for an answer.
@@ -140,6 +141,7 @@ func (a StepAsked) WithFiles() view.InboxItem {
 	if item.Kind != view.InboxStepWaits {
 		return item
 	}
+	sayByHand(item.Task, a.run)
 	if root, err := os.OpenRoot(a.dir); err == nil {
 		defer root.Close()
 		names := item.Artifacts

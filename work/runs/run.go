@@ -466,7 +466,7 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 	var q *stepQuestion
 	var asked task.Asked
 	var governs task.Governs
-	isTask := false
+	isTask, dir := false, ""
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
@@ -477,7 +477,7 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
 				if isTask = step == task.StepApprove && howOf(t, id).Task != nil; isTask {
-					asked, governs = askedOf(r), governsOf(r)
+					asked, governs, dir = askedOf(r), governsOf(r), runDir(r)
 				}
 			}
 		}
@@ -486,6 +486,11 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 	}
 	if q == nil {
 		return 0, c.noQuestion(ctx, id, step)
+	}
+	if isTask {
+		if err := NotByHand(task.Task{ID: id, Run: dir}, "answer"); err != nil {
+			return 0, err
+		}
 	}
 	if err := c.stillShown(ctx, id, step, answer.Shown); err != nil {
 		return 0, err

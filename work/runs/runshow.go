@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
@@ -21,6 +23,9 @@ func (c *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
 			views = append(views, c.runView(t, t.Runs[id]))
 		}
 	})
+	for i := range views {
+		sayByHand(views[i].Task, filepath.Dir(views[i].StateFile))
+	}
 	slices.SortStableFunc(views, func(a, b view.RunView) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	return views, err
 }
@@ -50,7 +55,18 @@ func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, erro
 			shown.Steps[i] = c.stepView(t, r, how, i)
 		}
 	})
+	sayByHand(shown.Task, filepath.Dir(shown.StateFile))
 	return shown, cmp.Or(err, unknown)
+}
+
+// sayByHand says where a person works on a task that waits. dir is the run's folder.
+func sayByHand(t *view.TaskView, dir string) {
+	if t == nil || t.Status != view.TaskNeedsYou {
+		return
+	}
+	if c, err := (task.Task{ID: t.ID, Run: dir}).ByHand(); err == nil && !c.Half { // an order about it says what is wrong with the file
+		t.Checkout = c.Dir
+	}
 }
 
 func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {

@@ -55,18 +55,23 @@ func governingOf(conf *config.Config, workspace string) []string {
 
 // allowed refuses an approval of governing files without a separate yes for exactly these.
 func allowed(id, yes string, g task.Governs) error {
-	if yes == g.Hash {
+	reason := g.Wants(id, yes)
+	if reason == "" {
 		return nil
 	}
-	reason := "the question shows no file that decides what runs later; leave --governing out"
-	switch {
-	case g.Hash == "":
-	case yes == "":
-		reason = fmt.Sprintf("it changes files that decide what runs later, outside of the agent's bounds: %s. Look at them: fairlead diff %s. If you want them, add --governing %s", strings.Join(g.Files, ", "), id, g.Hash)
-	default:
-		reason = fmt.Sprintf("--governing %.32s is not what is shown now: %s. Look at it again: fairlead diff %s. If you want it, add --governing %s", yes, strings.Join(g.Files, ", "), id, g.Hash)
-	}
 	return &table.Refusal{Subject: "task " + id, Event: "approve", State: string(workflow.Waiting), Row: "W9", Reason: reason}
+}
+
+// NotByHand refuses an order about a task that a person has checked out: what is committed there would not be part of it.
+func NotByHand(t task.Task, event string) error {
+	c, err := t.ByHand()
+	if err != nil || c.Dir == "" {
+		return err
+	}
+	return &table.Refusal{
+		Subject: "task " + t.ID, Event: event, State: string(workflow.Waiting), Row: "W9",
+		Reason: "it is checked out in " + c.Dir + "; " + t.DoneWords(),
+	}
 }
 
 // waitsForPerson reports whether the step approve of a task waits for a person.

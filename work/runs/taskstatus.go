@@ -65,12 +65,12 @@ func metric(r *workflow.Run, step workflow.StepID, name string) string {
 	return ""
 }
 
-// notLanded is why the newest landing of a task failed, until it is approved again.
+// notLanded is why the newest landing of a task failed, until it is approved again or sent back.
 func notLanded(r *workflow.Run) task.Failure {
 	_, p, ok := r.Find(task.StepLand)
 	_, approve, asked := r.Find(task.StepApprove)
-	sentBack := ok && p.State == workflow.Pending && (!asked || approve.State != workflow.Completed)
-	if !ok || p.State != workflow.Failed && !sentBack {
+	shownAgain := ok && p.State == workflow.Pending && (!asked || approve.State != workflow.Completed)
+	if !ok || p.State != workflow.Failed && !shownAgain {
 		return task.Failure{}
 	}
 	return task.ParseFailure(func(name string) string { return metric(r, task.StepLand, name) })

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/core/change"
@@ -17,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/git/forge"
 	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
 )
@@ -87,19 +89,36 @@ func (c *Controller) look(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// landingOf is why the newest landing of a task failed.
+func landingOf(r view.RunView) task.Failure {
+	for _, s := range r.Steps {
+		if s.ID == task.StepLand {
+			return task.ParseFailure(func(name string) string { return s.Metrics[name] })
+		}
+	}
+	return task.Failure{}
+}
+
+// noteBytesMax bounds the note of an answer; the whole text is in a file.
+const noteBytesMax = 900
+
 // refuse is the answer to an order that does not fit the task's state.
 func refuse(id, event string, now view.TaskView, format string, args ...any) error {
 	return &table.Refusal{Subject: "task " + id, Event: event, State: now.Status, Row: "W9", Reason: fmt.Sprintf(format, args...)}
 }
 
 // RequestTask sends the comments and a text back to the agent. shown is the commit that the person looked at; empty:
-// it is not checked.
+// it is not checked. If its landing met a conflict or a check that failed, the agent is told that, too, and gets the newest base.
 func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text, shown string) (uint64, error) {
 	const event = "request"
+	ctx = context.WithoutCancel(ctx) // a merge into a large folder may take longer than the caller waits
 	c.answers.Lock()
 	defer c.answers.Unlock()
 	t, r, err := c.waits(ctx, id, event, shown)
 	if err != nil {
+		return 0, err
+	}
+	if err := notByHand(t, event); err != nil {
 		return 0, err
 	}
 	all, err := t.Comments()
@@ -107,6 +126,13 @@ func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text,
 		return 0, err
 	}
 	words, note := task.RequestText(text, all)
+	if r.Task.Unlanded() {
+		more, err := t.SendBack(ctx, landingOf(r))
+		if err != nil {
+			return 0, blocked(id, event, r, fmt.Errorf("bring the newest %s to task %s: %w", t.Base, id, err))
+		}
+		words, note = strings.TrimPrefix(words+"\n"+more+"\n", "\n"), cmp.Or(note, clip.Text(r.Task.Why, noteBytesMax))
+	}
 	if words == "" {
 		return 0, refuse(id, event, *r.Task, "there is nothing to send; write a text, or comment on a line first")
 	}
@@ -219,8 +245,8 @@ func asked(r view.RunView) bool {
 	return false
 }
 
-// DropTask cancels a task, waits until none of its processes is left, and removes its folder. It returns the ref
-// under which the content stays.
+// DropTask removes the checkout of a person if all there is the task's, cancels the task, waits until none of its processes is left, and
+// removes its folder. It returns the ref under which the content stays.
 func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why string) (ref string, err error) {
 	t, err := c.openToRemove(ctx, id)
 	if err != nil {
@@ -229,6 +255,9 @@ func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why stri
 	r, err := c.runs.RunByID(ctx, id)
 	if err != nil {
 		return "", err
+	}
+	if err := t.DropByHand(ctx); err != nil {
+		return "", blocked(id, "drop", r, err)
 	}
 	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped {
 		if _, err := c.runs.CancelRun(ctx, by, id, "", cmp.Or(why, "dropped")); err != nil {

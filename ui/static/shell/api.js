@@ -118,7 +118,7 @@ const BASE = '/api/v1';
  * @property {TaskView} [task] only of a run that is a task
  * @property {StepView[] | null} [steps]
  */
-/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, pull_request?: string, landing?: {failed: 'conflict' | 'checks' | 'dirty' | 'moved', files?: string[]}, asked?: {tree: string, commit: string, from: string, governing_hash?: string, governing?: string[], told?: string[]} | null, created_at: string, updated_at: string}} TaskView */
+/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, checkout?: string, pull_request?: string, landing?: {failed: 'conflict' | 'checks' | 'dirty' | 'moved', files?: string[]}, asked?: {tree: string, commit: string, from: string, governing_hash?: string, governing?: string[], told?: string[]} | null, created_at: string, updated_at: string}} TaskView */
 /** @typedef {{name: string, old_name?: string, status: string, added: number, deleted: number, binary?: boolean, governing?: boolean, old_mode?: string, new_mode?: string}} TaskFile */
 /** @typedef {{kind: 'same' | 'add' | 'del' | 'hunk' | 'note', old?: number, new?: number, t: {c?: string, x: string, m?: boolean}[] | null, more_bytes?: number}} ChangedRow */
 /** @typedef {{rows: ChangedRow[] | null, binary?: boolean, crlf?: boolean, more_rows?: number, too_large?: boolean}} ChangedRows */

@@ -81,22 +81,15 @@ export const placeOf = (file, line, old) => `${old ? 'old' : 'new'} ${line} ${fi
 /** What is said of a check that ran with the base's version of the files that decide what runs. */
 export const BASES = 'with the base\u2019s files';
 
-/** Files named of a landing that failed. */
-const FILES_MAX = 10;
+/** Does it wait for a person because its landing met a conflict, or a check that failed on the merged files? @param {TaskView} t */
+export const unlanded = (t) => Boolean(t.asked) && ['conflict', 'checks'].includes(t.landing?.failed ?? '');
 
-/** What the newest landing met that the task's own work can end; empty: nothing. @param {import('../shell/api.js').TaskView} t */
-export function didNotLand(t) {
-  const base = plain(t.base, 100);
-  switch (t.landing?.failed) {
-    case 'conflict': {
-      const files = t.landing.files ?? [];
-      const more = files.length > FILES_MAX ? ` and ${files.length - FILES_MAX} more` : '';
-      return `Did not land: conflicts with ${base} in ${files.slice(0, FILES_MAX).map((f) => plain(f, 200)).join(', ') || 'some files'}${more}`;
-    }
-    case 'checks': return `Did not land: a check failed on the files merged with ${base}`;
-    default: return '';
-  }
+/** Why a person is asked about a task once more, and what can be done about it. @param {TaskView} t */
+export function askedAgain(t) {
+  const why = plain(t.why ?? '', 600);
+  if (!unlanded(t)) return `Shown to you again: ${why}`;
+  return `It ${why}. Send it back to ${plain(t.agent, 100)} with the newest ${plain(t.base, 100)}, or resolve it by hand: fairlead checkout ${plain(t.id, 48)}`;
 }
 
-/** Why a person is asked about a task once more. @param {import('../shell/api.js').TaskView} t */
-export const askedAgain = (t) => (didNotLand(t) ? `It ${plain(t.why ?? '', 600)}.` : `Shown to you again: ${plain(t.why ?? '', 600)}`);
+/** Where a person works on it. @param {TaskView} t */
+export const checkedOut = (t) => `Checked out in ${plain(t.checkout ?? '', 600)}. Commit there, then run: fairlead checkout ${plain(t.id, 48)} --done`;
