@@ -7,6 +7,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func List(ctx context.Context, a *cli.App) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, line := range overlaps(ctx, a, tasks) {
+	for _, line := range overlaps(tasks) {
 		if _, err := fmt.Fprintln(a.Out, line); err != nil {
 			return err
 		}
@@ -153,17 +154,39 @@ func next(t *view.TaskView) string {
 		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead run resume " + id
 	case t.Status == view.TaskPROpen:
 		return cli.Plain(t.PullRequest)
+	case t.Asked != nil && nothingNew(t) != "":
+		return nothingNew(t) + "; fairlead request " + id + " TEXT, or fairlead drop " + id + "; fairlead diff " + id + " shows it"
 	case t.Asked != nil, t.Status == view.TaskNeedsYou && why == "":
 		if why != "" {
 			why = "; " + shownAgain(t) + why
 		}
 		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id + why
 	default:
-		if failed := DidNotLand(t); failed != "" {
-			return strings.TrimSuffix(cli.Line(failed, cli.ErrorWidth)+"; "+why, "; ")
+		if failed := DidNotLand(t); failed != "" { // what it does about that comes first
+			return cmp.Or(why, "its agent works on it") + "; before, it " + cli.Line(failed, cli.ErrorWidth)
 		}
 		return why
 	}
+}
+
+// nothingNew says why an approval of what is shown is not what a person wants; empty: it may be.
+func nothingNew(t *view.TaskView) string {
+	switch {
+	case t.FilesChanged == 0:
+		return "0 files changed"
+	case t.Asked.Unchanged:
+		return "nothing changed since your request"
+	}
+	return ""
+}
+
+// AnswerWords are the commands that answer a question about a task. Those that fit what it shows come first.
+func AnswerWords(t *view.TaskView) string {
+	id := cli.Plain(t.ID)
+	if t.Asked != nil && nothingNew(t) != "" {
+		return fmt.Sprintf("fairlead request %s \"…\", or fairlead drop %[1]s; fairlead diff %[1]s and fairlead merge %[1]s work, too", id)
+	}
+	return fmt.Sprintf("fairlead diff %s; then fairlead merge %[1]s, or fairlead request %[1]s \"…\"", id)
 }
 
 // shownAgain begins the reason why a task waits for a person once more; empty: the reason says it.

@@ -466,7 +466,7 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 	var q *stepQuestion
 	var asked task.Asked
 	var governs task.Governs
-	isTask := false
+	isTask, dir := false, ""
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
@@ -477,7 +477,7 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
 				if isTask = step == task.StepApprove && howOf(t, id).Task != nil; isTask {
-					asked, governs = askedOf(r), governsOf(r)
+					asked, governs, dir = askedOf(r), governsOf(r), runDir(r)
 				}
 			}
 		}
@@ -512,8 +512,8 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 		Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note,
 		Record: workflow.Answer{Tree: asked.Tree, Named: answer.Tree != "", Governing: governs.Hash},
 	}
-	if isTask {
-		return c.answerRun(ctx, by, id, what) // no program reads a file of it, and none approves it
+	if isTask { // no program reads a file of its answer, and none approves it
+		return c.answerTask(ctx, by, id, dir, what)
 	}
 	if err := os.MkdirAll(filepath.Dir(q.path), DirMode); err != nil {
 		return 0, fmt.Errorf("keep the answer: %w", err)
@@ -522,6 +522,22 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 		return 0, fmt.Errorf("keep the answer: %w", err)
 	}
 	return c.answerRun(ctx, by, id, what)
+}
+
+// answerTask answers the question about a task. The request that a rejection makes is there before its agent can begin.
+func (c *Controller) answerTask(ctx context.Context, by change.Actor, id, dir string, what workflow.AnswerRead) (uint64, error) {
+	remove := func() {}
+	if what.Rejected {
+		var err error
+		if remove, err = keepRejection(ctx, dir, what.Note); err != nil {
+			return 0, err
+		}
+	}
+	seq, err := c.answerRun(ctx, by, id, what)
+	if errors.As(err, new(*table.Refusal)) { // after any other error it may have been taken
+		remove()
+	}
+	return seq, err
 }
 
 // noQuestion reports that a step does not wait for an answer, and what its state is.
