@@ -25,7 +25,7 @@ type touched struct {
 	sync.Mutex
 	at    time.Time
 	files map[string]filesAt // by task
-	asked string             // the tasks that it is about
+	asked string             // the tasks that it is about, and when each had changed
 }
 
 type filesAt struct {
@@ -54,12 +54,13 @@ func isOpen(status string) bool {
 
 // touchedBy reads the files that tasks change, unless they were read a moment ago.
 func (c *Controller) touchedBy(ctx context.Context, open []*view.TaskView) map[string][]string {
-	ids := make([]string, len(open))
-	for i, one := range open {
-		ids[i] = one.ID
+	var ids, states []string
+	for _, one := range open {
+		ids = append(ids, one.ID)
+		states = append(states, one.ID+" "+one.UpdatedAt.String()) // it is shown after a new snapshot
 	}
-	slices.Sort(ids)
-	asked := strings.Join(ids, " ")
+	slices.Sort(states)
+	asked := strings.Join(states, " ")
 	known := &c.touched
 	known.Lock()
 	defer known.Unlock()
