@@ -91,7 +91,11 @@ func Diff(ctx context.Context, a *cli.App, id string, flags DiffFlags) error {
 	if width := a.Columns(); width > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("COLUMNS=%d", width)) // of --stat
 	}
-	return paged(ctx, a, t.Repo, head, cmd)
+	notes := placedOf(threads)
+	if flags.Stat {
+		notes = nil
+	}
+	return paged(ctx, a, t.Repo, head, cmd, notes)
 }
 
 // askedHead are the lines about the question that a task waits with.
@@ -152,7 +156,7 @@ func threadsOf(ctx context.Context, t task.Review, from, commit string) ([]task.
 func threadLines(all []task.Thread) string {
 	var b strings.Builder
 	for _, c := range all {
-		fmt.Fprintf(&b, "%s: %s%s\n", threadTitle(c), threadPlace(c), cli.Line(c.Text, cli.ErrorWidth))
+		fmt.Fprintf(&b, "%s: %s%s\n", threadTitle(c), threadPlace(c), shortText(c))
 		if c.Gone {
 			for _, line := range c.About() {
 				b.WriteString("    " + cli.Line(line, cli.ErrorWidth) + "\n")
@@ -160,6 +164,12 @@ func threadLines(all []task.Thread) string {
 		}
 	}
 	return b.String()
+}
+
+// shortText is the first line of a comment.
+func shortText(c task.Thread) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(c.Text), "\n")
+	return cli.Line(line, cli.ErrorWidth)
 }
 
 func threadTitle(c task.Thread) string {
@@ -188,8 +198,8 @@ func threadPlace(c task.Thread) string {
 	return where + gone + ": "
 }
 
-// paged runs a command that prints a diff, and shows a line and the diff in git's pager.
-func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd) error {
+// paged runs a command that prints a diff, and shows a line and the diff in git's pager, with comments below their lines.
+func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd, notes *placed) error {
 	diff, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -205,7 +215,7 @@ func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd) er
 		return errors.Join(err, done())
 	}
 	if _, err = io.WriteString(to, head); err == nil {
-		err = coloured(a, to, diff)
+		err = coloured(a, to, diff, notes)
 	}
 	if err != nil {
 		_ = cmd.Process.Kill() // nothing reads it
@@ -220,15 +230,15 @@ func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd) er
 	return err
 }
 
-// coloured copies a diff, with the colours of its lines.
-func coloured(a *cli.App, to io.Writer, diff io.Reader) error {
+// coloured copies a diff, with the colours of its lines and the comments below them.
+func coloured(a *cli.App, to io.Writer, diff io.Reader, notes *placed) error {
 	const lineKept = 64 << 10 // a longer line is copied in pieces
 	from := bufio.NewReaderSize(diff, lineKept)
-	begins, colour := true, ""
+	begins, colour, below := true, "", []string(nil)
 	for {
 		text, err := from.ReadSlice('\n')
 		if begins {
-			colour = colourOf(text)
+			colour, below = colourOf(text), notes.below(text)
 		}
 		ends := bytes.HasSuffix(text, []byte("\n"))
 		line := strings.TrimSuffix(string(text), "\n")
@@ -243,6 +253,9 @@ func coloured(a *cli.App, to io.Writer, diff io.Reader) error {
 		}
 		if ends {
 			line += "\n"
+			for _, note := range below {
+				line += a.Paint(cli.Yellow, "  # "+note) + "\n"
+			}
 		}
 		if _, err := io.WriteString(to, line); err != nil {
 			return err

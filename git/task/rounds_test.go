@@ -165,7 +165,9 @@ func TestThreads(t *testing.T) {
 			}
 		}
 	}
-	at := func(file string, line int, state string) Thread { return Thread{Now: At{file, line, false}, State: state} }
+	at := func(file string, line int, state string) Thread {
+		return Thread{Now: At{file, line, false}, State: state}
+	}
 	deleted := Thread{Now: At{"a.txt", 2, true}, State: ThreadOpen}
 	check("in the same content", s.From, s.Commit, []Thread{
 		at("up.go", 5, "open"), at("up.go", 10, "open"), at("name.go", 21, "open"), at("gone.go", 5, "open"), deleted,
@@ -178,7 +180,9 @@ func TestThreads(t *testing.T) {
 	s, err = w.task.Show(t.Context(), w.task.Run)
 	w.must(err)
 	check("in the next round", s.From, s.Commit, []Thread{
-		at("up.go", 7, "open"), at("up.go", 12, "changed"), at("dir/other.go", 22, "open"), {Gone: true, State: "changed"}, deleted,
+		at("up.go", 7, "open"), at("up.go", 12, "changed"), at("dir/other.go", 22, "open"),
+		{Gone: true, State: "changed"},
+		deleted,
 		at("dir/other.go", 0, "changed"), at("", 0, "open"), at("up.go", 7, "resolved"),
 	})
 	put("a.txt", "one\ntwo\nthree\n")
@@ -226,13 +230,13 @@ func TestCommentsAreStrict(t *testing.T) {
 	for text, ok := range map[string]bool{
 		`[]`: true,
 		`[{"id":1,"file":"a.go","line":3,"text":"x","round":1,"sent":1,"hunk":["a","b"],"hunk_at":1}]`: true,
-		`[{"id":1,"text":"x","by":"someone"}]`:                false,
-		`[{"id":0,"text":"x"}]`:                               false,
-		`[{"id":1,"text":"x","file":"../a"}]`:                 false,
-		`[{"id":1,"text":"x","hunk":["a"],"hunk_at":1}]`:      false,
-		`[{"id":1,"text":"x","commit":"--output=x"}]`:         false,
-		`[{"id":1,"text":"x","round":-1}]`:                    false,
-		`[{"id":1`: false,
+		`[{"id":1,"text":"x","by":"someone"}]`:                                                         false,
+		`[{"id":0,"text":"x"}]`:                                                                        false,
+		`[{"id":1,"text":"x","file":"../a"}]`:                                                          false,
+		`[{"id":1,"text":"x","hunk":["a"],"hunk_at":1}]`:                                               false,
+		`[{"id":1,"text":"x","commit":"--output=x"}]`:                                                  false,
+		`[{"id":1,"text":"x","round":-1}]`:                                                             false,
+		`[{"id":1`:                                                                                     false,
 	} {
 		if err := os.WriteFile(filepath.Join(r.Run, CommentsName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

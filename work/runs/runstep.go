@@ -57,8 +57,8 @@ type StepFacts struct {
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
 	request string // what sends a task back, if there is more of it than sentWhy has; see requested
-	round   int // how often the run was sent back to this step
-	again   int // how often this step asked to be run again
+	round   int    // how often the run was sent back to this step
+	again   int    // how often this step asked to be run again
 
 	asked   task.Asked // of a task: what the newest question shows
 	askedOn string     // why the task is shown again; empty: it is not

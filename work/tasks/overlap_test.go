@@ -12,7 +12,9 @@ import (
 // Two open tasks are named to each other if they change one file and land on one branch.
 func TestOverlaps(t *testing.T) {
 	t.Parallel()
-	one := func(id, base, status string) *view.TaskView { return &view.TaskView{ID: id, Base: base, Status: status} }
+	one := func(id, base, status string) *view.TaskView {
+		return &view.TaskView{ID: id, Base: base, Status: status}
+	}
 	many := []string{"a", "b", "c", "d", "e", "f", "g"}
 	for name, c := range map[string]struct {
 		open  []*view.TaskView
