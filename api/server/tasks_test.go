@@ -87,7 +87,7 @@ func TestTaskRoutes(t *testing.T) {
 		{"POST", "/request", `{"text":"again","shown":"` + to + `"}`, 409, ""}, // no question shows it
 		{"POST", "/request", `{"text":"again"}`, 200, `"seq"`},
 		{"GET", "/changes", "", 200, `"requests":[{"round":1,"text":"again\n\na.txt:1: yes`},
-		{"GET", "/changes", "", 200, `"round":1,"sent":1,"state":"open","at":{"file":"a.txt","line":1}`},
+		{"GET", "/changes", "", 200, `"round":1,"sent":1,"state":"changed","about":["> by worker-1"]`},
 		{"POST", "/comments/1", `{"text":"later"}`, 409, "was sent in round 1"},
 		{"DELETE", "/comments/1", "", 409, "was sent in round 1"},
 		{"POST", "/comments/1", `{"resolved":true}`, 200, `"state":"resolved"`},

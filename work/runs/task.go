@@ -106,14 +106,15 @@ func keepRejection(ctx context.Context, dir, note string) (remove func(), err er
 	} else if err != nil {
 		return remove, err
 	}
-	round, err := (task.Review{Task: t}).Round(ctx)
+	review := task.Review{Task: t}
+	if there, err := review.Requested(ctx); err != nil || there > 0 {
+		return remove, err
+	}
+	round, err := review.Round(ctx)
 	if err != nil {
 		return remove, err
 	}
 	name := filepath.Join(dir, task.RequestName(round))
-	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		return remove, err
-	}
 	text := cmp.Or(strings.TrimSpace(note), "It was rejected, and no reason was given.")
 	return func() { _ = os.Remove(name) }, os.WriteFile(name, []byte(text+"\n"), 0o600)
 }
