@@ -16,6 +16,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/internal/file"
 
+	"github.com/fairlead-dev/fairlead/git/anchor"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
@@ -23,7 +24,7 @@ import (
 const (
 	commentBytesMax = 10_000
 	commentsMax     = 500 // of one task; see MakeRoom
-	quoteBytesMax   = 400
+	quoteBytesMax   = anchor.LineBytesMax
 	noteBytesMax    = 900      // of an answer's note; the whole text is in a file
 	commentsFileMax = 16 << 20 // bytes: more than that many comments have
 )
@@ -108,9 +109,9 @@ func CheckComments(all []Comment) error {
 			return fmt.Errorf("the line is a number from 1, and its text has at most %d bytes", quoteBytesMax)
 		case c.ID < 1 || c.Round < 0 || c.Sent < 0 || c.Commit != "" && commits(c.Commit) != nil:
 			return errors.New("the number, the rounds or the commit of a comment are not what Fairlead writes")
-		case len(c.Hunk) > 2*hunkAround+1 || c.HunkAt < 0 || c.HunkAt > 0 && c.HunkAt >= len(c.Hunk) ||
+		case len(c.Hunk) > 2*anchor.Around+1 || c.HunkAt < 0 || c.HunkAt > 0 && c.HunkAt >= len(c.Hunk) ||
 			slices.ContainsFunc(c.Hunk, func(line string) bool { return len(line) > quoteBytesMax }):
-			return fmt.Errorf("the text around a comment has at most %d lines of %d bytes", 2*hunkAround+1, quoteBytesMax)
+			return fmt.Errorf("the text around a comment has at most %d lines of %d bytes", 2*anchor.Around+1, quoteBytesMax)
 		}
 	}
 	return nil

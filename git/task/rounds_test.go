@@ -118,6 +118,20 @@ func TestFailedChecksAreTold(t *testing.T) {
 	}
 }
 
+// loader is a file with a comment on its line `for i := range 5 {`.
+const loader = `package upload
+
+func Load(name string) error {
+	file := open(name)
+	for i := range 5 {
+		if err := send(file); err == nil {
+			return nil
+		}
+	}
+	return errGiveUp
+}
+`
+
 // A comment stays at its text: in the file where it was said, moved, renamed, changed or gone.
 func TestThreads(t *testing.T) {
 	t.Parallel()
@@ -188,7 +202,8 @@ func TestThreads(t *testing.T) {
 	put("a.txt", "one\ntwo\nthree\n")
 	s, err = w.task.Show(t.Context(), w.task.Run)
 	w.must(err)
-	if got, err := r.Threads(t.Context(), all[4:5], s.From, s.Commit); err != nil || got[0].State != ThreadChanged || got[0].Now != (At{"a.txt", 2, false}) {
+	if got, err := r.Threads(t.Context(), all[4:5], s.From, s.Commit); err != nil || got[0].State != ThreadChanged ||
+		got[0].Now != (At{"a.txt", 2, false}) {
 		t.Errorf("the deleted line is there again: %+v, %v", got, err)
 	}
 }

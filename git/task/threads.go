@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fairlead-dev/fairlead/git/anchor"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
@@ -90,16 +91,16 @@ func (t Review) Anchored(ctx context.Context, c Comment, from, to string) (Comme
 	if err != nil {
 		return c, err
 	}
-	a := anchorAt(text.rows, c.Line)
-	quote := strings.TrimSpace(anchorText(c.Quote))
-	if len(a.lines) > 0 && quote == "" {
-		c.Quote = clip.To(strings.TrimSpace(a.lines[a.at]), quoteBytesMax)
+	a := anchor.Of(text.rows, c.Line)
+	quote := strings.TrimSpace(anchor.Text(c.Quote))
+	if len(a.Lines) > 0 && quote == "" {
+		c.Quote = clip.To(strings.TrimSpace(a.Lines[a.At]), quoteBytesMax)
 	}
 	switch {
-	case len(a.lines) > 0 && strings.HasPrefix(strings.TrimSpace(a.lines[a.at]), quote):
-		c.Hunk, c.HunkAt = a.lines, a.at
+	case len(a.Lines) > 0 && strings.HasPrefix(strings.TrimSpace(a.Lines[a.At]), quote):
+		c.Hunk, c.HunkAt = a.Lines, a.At
 	case quote != "":
-		c.Hunk, c.HunkAt = []string{anchorText(c.Quote)}, 0
+		c.Hunk, c.HunkAt = []string{anchor.Text(c.Quote)}, 0
 	}
 	return c, nil
 }
@@ -139,7 +140,7 @@ func (l *looking) text(ctx context.Context, commit, name string) (*textIn, error
 			if err != nil && !worktree.GitSaidNo(err) { // a folder, or a submodule
 				return nil, err
 			}
-			found.rows = textLines(text)
+			found.rows = anchor.Lines(text)
 		}
 	}
 	l.texts[key] = found
@@ -212,11 +213,11 @@ func (l *looking) place(ctx context.Context, c Comment, from, to string) (now At
 	case c.Line > 0 && len(c.Hunk) == 0:
 		return At{File: name, Line: c.Line}, false, nil // its text is not known
 	case c.Line > 0:
-		s := find(text.rows, anchor{c.Hunk, c.HunkAt, c.Line})
-		if s.line == 0 {
+		s := anchor.Find(text.rows, anchor.Anchor{Lines: c.Hunk, At: c.HunkAt, Line: c.Line})
+		if s.Line == 0 {
 			return now, true, nil
 		}
-		return At{File: name, Line: s.line}, s.changed, nil
+		return At{File: name, Line: s.Line}, s.Changed, nil
 	}
 	if c.Commit != "" {
 		was, err := l.text(ctx, c.Commit, c.File)
@@ -230,9 +231,9 @@ func (l *looking) place(ctx context.Context, c Comment, from, to string) (now At
 
 // oldPlace is where a comment on a line of the old file stands. Such a line has changed if the new content has it again.
 func (l *looking) oldPlace(ctx context.Context, c Comment, name string, text *textIn, from, to string) (now At, changed bool, err error) {
-	a := anchor{c.Hunk, c.HunkAt, c.Line}
-	if s := find(text.rows, a); s.line > 0 && !s.changed {
-		return At{File: name, Line: s.line}, true, nil
+	a := anchor.Anchor{Lines: c.Hunk, At: c.HunkAt, Line: c.Line}
+	if s := anchor.Find(text.rows, a); s.Line > 0 && !s.Changed {
+		return At{File: name, Line: s.Line}, true, nil
 	}
 	old, err := l.oldName(ctx, name, from, to)
 	if err != nil {
@@ -242,15 +243,15 @@ func (l *looking) oldPlace(ctx context.Context, c Comment, name string, text *te
 	if err != nil {
 		return now, false, err
 	}
-	switch s := find(was.rows, a); {
+	switch s := anchor.Find(was.rows, a); {
 	case was.id == "":
 		return now, true, nil
 	case len(c.Hunk) == 0:
 		return At{name, c.Line, true}, false, nil
-	case s.line == 0:
+	case s.Line == 0:
 		return now, true, nil
 	default:
-		return At{name, s.line, true}, s.changed, nil
+		return At{name, s.Line, true}, s.Changed, nil
 	}
 }
 
