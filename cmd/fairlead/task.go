@@ -110,7 +110,7 @@ output is not a terminal, these lines go to standard error, and the patch is exa
 		},
 	}
 	cmd.Flags().IntVar(&flags.Round, "round", 0,
-		"what the `number`th round has changed since the round before; round 1 is the first work that you were shown")
+		"what the round with this `number` has changed since the round before; round 1 is the first work that you were shown")
 	cmd.Flags().BoolVar(&flags.Stat, "stat", false, "only the names of the files and the number of changed lines")
 	return cmd
 }
