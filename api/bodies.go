@@ -119,9 +119,10 @@ type CommentBody struct {
 	Text  string `json:"text" minLength:"1" maxLength:"10000"`
 }
 
-// CommentTextBody is the new text of a comment.
+// CommentTextBody changes a comment.
 type CommentTextBody struct {
-	Text string `json:"text" minLength:"1" maxLength:"10000"`
+	Text     string `json:"text,omitempty" maxLength:"10000" doc:"Its new text; a comment that was sent keeps its own"`
+	Resolved *bool  `json:"resolved,omitempty" doc:"Whether a person says that it is resolved"`
 }
 
 // RequestBody is what a person asks to be changed.

@@ -202,12 +202,12 @@ func TestTaskComments(t *testing.T) {
 			if _, err := b.engine.Tasks.RemoveComment(ctx, "T1", 2); err != nil {
 				t.Error(err)
 			}
-			if _, err := b.engine.Tasks.ChangeComment(ctx, "T1", 1, "no: honour the context"); err != nil {
+			if _, err := b.engine.Tasks.ChangeComment(ctx, "T1", 1, "no: honour the context", nil); err != nil {
 				t.Error(err)
 			}
 			_, err := b.engine.Tasks.AddComment(ctx, "T1", view.TaskComment{File: "../b.txt", Line: 1, Text: "outside"})
 			refusedTask(t, err, "not one of the repository")
-			_, err = b.engine.Tasks.ChangeComment(ctx, "T1", 3, " ")
+			_, err = b.engine.Tasks.ChangeComment(ctx, "T1", 3, " ", nil)
 			refusedTask(t, err, "a comment has 1 to")
 			if _, err := b.engine.Tasks.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Text: "last"}); err != nil {
 				t.Error(err)

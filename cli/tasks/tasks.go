@@ -108,7 +108,7 @@ func List(ctx context.Context, a *cli.App) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, line := range overlaps(ctx, a, tasks) {
+	for _, line := range overlaps(tasks) {
 		if _, err := fmt.Fprintln(a.Out, line); err != nil {
 			return err
 		}
@@ -157,6 +157,8 @@ func next(t *view.TaskView) string {
 		return cli.Plain(t.PullRequest)
 	case t.Unlanded():
 		return why + ": fairlead diff " + id + "; " + cli.Line(t.WaysOn(), cli.ErrorWidth)
+	case t.Asked != nil && nothingNew(t) != "":
+		return nothingNew(t) + "; fairlead request " + id + " TEXT, or fairlead drop " + id + "; fairlead diff " + id + " shows it"
 	case t.Asked != nil, t.Status == view.TaskNeedsYou && why == "":
 		if why != "" {
 			why = "; shown again: " + why
@@ -165,6 +167,26 @@ func next(t *view.TaskView) string {
 	default:
 		return why
 	}
+}
+
+// nothingNew says why an approval of what is shown is not what a person wants; empty: it may be.
+func nothingNew(t *view.TaskView) string {
+	switch {
+	case t.FilesChanged == 0:
+		return "0 files changed"
+	case t.Asked.Unchanged:
+		return "nothing changed since your request"
+	}
+	return ""
+}
+
+// AnswerWords are the commands that answer a question about a task. Those that fit what it shows come first.
+func AnswerWords(t *view.TaskView) string {
+	id := cli.Plain(t.ID)
+	if t.Asked != nil && nothingNew(t) != "" {
+		return fmt.Sprintf("fairlead request %s \"…\", or fairlead drop %[1]s; fairlead diff %[1]s and fairlead merge %[1]s work, too", id)
+	}
+	return fmt.Sprintf("fairlead diff %s; then fairlead merge %[1]s, or fairlead request %[1]s \"…\"", id)
 }
 
 // Open reads the task with an id.

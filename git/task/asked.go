@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/git/worktree"
@@ -30,7 +31,13 @@ const (
 	MetricCommit = "shown_commit"
 	MetricFrom   = "shown_from"
 	MetricTold   = "shown_told" // a JSON list of Shown.Told, which may be cut
+	MetricRound  = "shown_round"
+
+	MetricUnchanged = "shown_unchanged" // "true" or none: Shown.Unchanged
 )
+
+// MetricSilent is a metric of StepWork that Fairlead adds: "true" if the agent's answer ended well and without a word; otherwise none.
+const MetricSilent = "ended_silent"
 
 // MetricAgain is a metric in the reports of StepLand and StepApprove: why a person is asked again.
 const MetricAgain = "asks_again"
@@ -54,6 +61,10 @@ func (a Asked) Metrics() map[string]string {
 func (s Shown) Metrics() map[string]string {
 	all := s.Asked.Metrics()
 	s.Governs.metrics(all)
+	all[MetricRound] = strconv.Itoa(s.Round)
+	if s.Unchanged {
+		all[MetricUnchanged] = "true"
+	}
 	if len(s.Told) > 0 {
 		all[MetricTold] = namesWithin(s.Told)
 	}

@@ -201,10 +201,13 @@ const leftMax = 10 * time.Second
 type Shown struct {
 	Asked
 	Governs Governs
-	Told    []string // what a person has to know about the checks, and about tests that are changed or deleted
+	Told    []string // what a person has to know about the round, the checks, and tests that are changed or deleted
 	Stat    []string // a line for each changed file, and their sum
 	Diff    string   // the file with the whole difference; empty if there is none
 	Files   int      // number of changed files
+
+	Round     int  // from 1
+	Unchanged bool // a person asked for changes, and the content is what was shown before
 }
 
 // Show finds what a person is to approve, and keeps it: exactly this is landed. The whole difference is written
@@ -229,7 +232,18 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if s.Governs, err = (Review{t}).governs(ctx, s.From, s.Commit); err != nil {
 		return s, err
 	}
+	var request int
+	if s.Round, request, s.Unchanged, err = t.roundOf(ctx, s.Commit, s.Tree); err != nil {
+		return s, err
+	}
+	if s.Files, err = changed(ctx, t, s.From, p.Commit); err != nil {
+		return s, err
+	}
 	checks, err := t.checksTold()
+	if err != nil {
+		return s, err
+	}
+	failed, err := t.failedTold(s.Round)
 	if err != nil {
 		return s, err
 	}
@@ -237,11 +251,8 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Told = slices.Concat(checks, tests)
+	s.Told = slices.Concat(s.roundTold(request), failed, checks, tests)
 	if s.Stat, err = stat(ctx, t, s.From, p.Commit, linesTold); err != nil {
-		return s, err
-	}
-	if s.Files, err = changed(ctx, t, s.From, p.Commit); err != nil {
 		return s, err
 	}
 	if len(s.Stat) == 0 {
@@ -264,7 +275,8 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if err := t.setRef(ctx, t.shownRef(), p.Commit); err != nil { // keeps its objects; the journal says what was shown
 		return s, err
 	}
-	return s, t.keepRound(ctx, p.Commit)
+	err = t.setRef(ctx, (Review{t}).roundRef(s.Round), p.Commit)
+	return s, err
 }
 
 func (t Task) treeOf(ctx context.Context, commit string) (string, error) {

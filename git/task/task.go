@@ -46,7 +46,7 @@ const (
 const (
 	FileName     = "task.json"
 	PromptName   = "task.md"
-	CommentsName = "comments.json" // what a person has not sent yet
+	CommentsName = "comments.json" // what a person said about lines, in all rounds
 
 	AttachmentsName = "attachments" // the folder of files that were given with it
 	preparedName    = "prepared"    // there is one when the folder may hold what was written by other programs
@@ -56,9 +56,6 @@ const (
 	ReviewBegunName = "review.json"   // while it works
 	FindingsName    = "findings.json" // what it found
 )
-
-// RequestName is the file with what a person asked to be changed before a round of the work, from 1.
-func RequestName(round int) string { return fmt.Sprintf("request-%d.md", round) }
 
 // File is the environment variable in which a step of a task finds its task.json.
 const File = "FAIRLEAD_TASK"

@@ -517,8 +517,8 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 		Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note,
 		Record: workflow.Answer{Tree: asked.Tree, Named: answer.Tree != "", Governing: governs.Hash},
 	}
-	if isTask {
-		return c.answerRun(ctx, by, id, what) // no program reads a file of it, and none approves it
+	if isTask { // no program reads a file of its answer, and none approves it
+		return c.answerTask(ctx, by, id, dir, what)
 	}
 	if err := os.MkdirAll(filepath.Dir(q.path), DirMode); err != nil {
 		return 0, fmt.Errorf("keep the answer: %w", err)
@@ -527,6 +527,22 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 		return 0, fmt.Errorf("keep the answer: %w", err)
 	}
 	return c.answerRun(ctx, by, id, what)
+}
+
+// answerTask answers the question about a task. The request that a rejection makes is there before its agent can begin.
+func (c *Controller) answerTask(ctx context.Context, by change.Actor, id, dir string, what workflow.AnswerRead) (uint64, error) {
+	remove := func() {}
+	if what.Rejected {
+		var err error
+		if remove, err = keepRejection(ctx, dir, what.Note); err != nil {
+			return 0, err
+		}
+	}
+	seq, err := c.answerRun(ctx, by, id, what)
+	if errors.As(err, new(*table.Refusal)) { // after any other error it may have been taken
+		remove()
+	}
+	return seq, err
 }
 
 // noQuestion reports that a step does not wait for an answer, and what its state is.

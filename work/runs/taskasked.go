@@ -20,25 +20,40 @@ import (
 // would be the prefix of another tree, too.
 const treeDigits = view.TreeDigits
 
-// askedOf is what the newest question about a task shows, or showed. It is read from the journal only. A pull request that
-// is published already is not asked about: then the checks have shown it.
-func askedOf(r *workflow.Run) task.Asked {
+// shownMetric is a metric of the report with what the newest question about a task shows, or showed; empty: it has none. A pull request
+// that is published already is not asked about: then the checks have shown it.
+func shownMetric(r *workflow.Run, name string) string {
 	for _, step := range []workflow.StepID{task.StepApprove, task.StepCheck} {
-		if tree := metric(r, step, task.MetricTree); tree != "" {
-			return task.Asked{Tree: tree, Commit: metric(r, step, task.MetricCommit), From: metric(r, step, task.MetricFrom)}
+		if metric(r, step, task.MetricTree) != "" {
+			return metric(r, step, name)
 		}
 	}
-	return task.Asked{}
+	return ""
+}
+
+// askedOf is what the newest question about a task shows, or showed. It is read from the journal only.
+func askedOf(r *workflow.Run) task.Asked {
+	return task.Asked{
+		Tree: shownMetric(r, task.MetricTree), Commit: shownMetric(r, task.MetricCommit), From: shownMetric(r, task.MetricFrom),
+	}
 }
 
 // governsOf are the governing files among what the newest question about a task shows. A separate yes names their hash.
 func governsOf(r *workflow.Run) task.Governs {
-	for _, step := range []workflow.StepID{task.StepApprove, task.StepCheck} {
-		if metric(r, step, task.MetricTree) != "" {
-			return task.ParseGoverns(metric(r, step, task.MetricGoverning), metric(r, step, task.MetricGoverns))
+	return task.ParseGoverns(shownMetric(r, task.MetricGoverning), shownMetric(r, task.MetricGoverns))
+}
+
+// workTold are lines about the newest answer of a task's agent for the person who decides.
+func workTold(r *workflow.Run) (lines []string) {
+	if _, work, ok := r.Find(task.StepWork); ok {
+		for _, sentence := range work.Denied {
+			lines = append(lines, "the last answer of its agent: "+sentence)
 		}
 	}
-	return task.Governs{}
+	if metric(r, task.StepWork, task.MetricSilent) != "" {
+		lines = append(lines, "the last answer of its agent ended without a word")
+	}
+	return lines
 }
 
 // governingOf are the patterns of files that are governing besides those of the table: those of the configuration in force, and what it

@@ -39,8 +39,10 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 		g := governsOf(r)
 		shown.Asked = &view.TaskAsked{
 			Tree: asked.Tree, Commit: asked.Commit, From: asked.From, GoverningHash: g.Hash, Governing: g.Files,
-			Told: task.ParseTold(metric(r, task.StepApprove, task.MetricTold)),
+			Told:      append(task.ParseTold(shownMetric(r, task.MetricTold)), workTold(r)...),
+			Unchanged: shownMetric(r, task.MetricUnchanged) != "",
 		}
+		shown.Asked.Round, _ = strconv.Atoi(shownMetric(r, task.MetricRound)) // a step of one's own may not say it
 	}
 	shown.Status, shown.Why, shown.FailedStep = taskStatus(t, r)
 	if f := notLanded(r); f.Kind != "" {

@@ -30,6 +30,7 @@ type Controller struct {
 
 	answers sync.Mutex // one answer or change of comments at a time: they look first, then act
 	looks   chan struct{}
+	touched touched
 }
 
 // looksMax is how many requests run git at the same time; others wait.
@@ -125,7 +126,11 @@ func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text,
 	if err != nil {
 		return 0, err
 	}
-	words, note := task.RequestText(text, all)
+	round, err := t.Round(ctx)
+	if err != nil {
+		return 0, err
+	}
+	words, note := task.RequestText(text, c.placed(ctx, t, r, all))
 	if r.Task.Unlanded() {
 		more, err := t.SendBack(ctx, landingOf(r))
 		if err != nil {
@@ -136,20 +141,22 @@ func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text,
 	if words == "" {
 		return 0, refuse(id, event, *r.Task, "there is nothing to send; write a text, or comment on a line first")
 	}
-	round := 1
-	for _, s := range r.Steps {
-		if s.ID == task.StepWork {
-			round = s.Iteration + 1
-		}
-	}
-	if err := os.WriteFile(filepath.Join(t.Run, task.RequestName(round)), []byte(words), 0o600); err != nil {
+	name := filepath.Join(t.Run, task.RequestName(round))
+	if err := os.WriteFile(name, []byte(words), 0o600); err != nil {
 		return 0, err
 	}
 	seq, err := c.runs.Answer(ctx, by, id, task.StepApprove, view.StepAnswer{Rejected: true, Note: note})
-	if err != nil {
+	if errors.As(err, new(*table.Refusal)) { // after any other error the answer may have been taken
+		return 0, errors.Join(err, os.Remove(name))
+	} else if err != nil {
 		return 0, err
 	}
-	return seq, t.SetComments(nil)
+	for i := range all {
+		if all[i].New() {
+			all[i].Sent = round
+		}
+	}
+	return seq, t.SetComments(all)
 }
 
 // MergeTask approves what a question shows, or lands it again after landing failed. shown is the commit, and tree the

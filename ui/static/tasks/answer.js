@@ -7,8 +7,8 @@ import { Icon } from '../shell/icons.js';
 import { dialog } from '../shell/router.js';
 import { keyOf, mergeTask, requestTask, resumeTask, undoTask } from './actions.js';
 import { Governs, allowed } from './governs.js';
-import { changes, comments, drafts, scope } from './state.js';
-import { askedAgain, checked, checkedOut, isLive, landing, some, unlanded } from './words.js';
+import { changes, drafts, fresh, scope } from './state.js';
+import { askedAgain, checked, checkedOut, isLive, landing, nothingNew, some, unlanded } from './words.js';
 
 /** Longest text in characters; the server accepts no longer one. */
 const TEXT_MAX = 60_000;
@@ -22,7 +22,7 @@ export function TaskAnswer({ run }) {
   const text = useSignal(drafts.get(id) ?? '');
   const yes = useSignal('');
   const c = changes.value;
-  const n = comments.value.length;
+  const n = fresh.value.length;
   const write = (/** @type {string} */ words) => { text.value = words; drafts.set(id, words); };
   const drop = html`<button type="button" class="order order-quiet answer-drop" onClick=${() => { dialog.value = 'drop-task'; }}><${Icon} name="cross" /><span>Drop</span></button>`;
   if (t.status === 'done') {
@@ -42,6 +42,7 @@ export function TaskAnswer({ run }) {
   }
   const more = n > 0 || text.value.trim() !== '';
   const back = unlanded(t);
+  const none = nothingNew(t);
   const send = async () => {
     if (!more && !back) { document.getElementById('task-words')?.focus(); return; }
     if (await requestTask(id, text.value.trim(), c.shown ?? '')) write('');
@@ -50,8 +51,8 @@ export function TaskAnswer({ run }) {
     <div class="answer-row"><div class="entry"><label for="task-words">${n > 0 ? `${some(n, 'comment', 'comments')}, and besides` : 'What should change'}</label>
       <textarea id="task-words" rows="2" maxlength=${TEXT_MAX} placeholder=${n > 0 ? 'optional' : 'or comment on a line of the changes'} value=${text.value} onInput=${(/** @type {any} */ e) => write(e.target.value)}></textarea></div>
     <div class="answer-foot">
-      <${Act} at=${keyOf('request', id)} look=${more || back ? 'primary' : 'plain'} icon="send" label=${back ? 'Send it back' : 'Request changes'} act=${send} />
-      <${Act} at=${keyOf('merge', id)} look=${more || back ? 'plain' : 'approve'} icon="check" label="Approve and land" disabled=${!allowed(c, yes.value)} act=${() => mergeTask(id, c.tree ?? '', yes.value)} />
+      <${Act} at=${keyOf('request', id)} look=${more || back || none ? 'primary' : 'plain'} icon="send" label=${back ? 'Send it back' : 'Request changes'} act=${send} />
+      <${Act} at=${keyOf('merge', id)} look=${more || back || none ? 'plain' : 'approve'} icon="check" label="Approve and land" disabled=${!allowed(c, yes.value)} act=${() => mergeTask(id, c.tree ?? '', yes.value)} />
       ${drop}</div></div>
     ${t.checkout && html`<p class="worry-box"><${Icon} name="look" /><span>${checkedOut(t)}</span></p>`}
     ${t.why && html`<p class="worry-box"><${Icon} name="look" /><span>${askedAgain(t)}</span></p>`}

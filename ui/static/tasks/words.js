@@ -78,6 +78,29 @@ export function fileNotes(f) {
 /** The place of a comment, as a key. @param {string} file @param {number} line @param {boolean} old */
 export const placeOf = (file, line, old) => `${old ? 'old' : 'new'} ${line} ${file}`;
 
+/** Does the next request send a comment? @param {import('../shell/api.js').TaskComment} c */
+export const isNew = (c) => !c.sent && c.state !== 'resolved';
+
+/** Whose words a comment has, and how it stands. @param {import('../shell/api.js').TaskComment} c */
+export function commentState(c) {
+  const round = c.round ? `round ${c.round}` : 'You';
+  if (isNew(c)) return `${round}, not sent`;
+  return `${round}, ${c.state === 'changed' ? 'its line has changed since' : c.state ?? 'open'}`;
+}
+
+/** Why an approval of what is shown is not what a person wants; empty: it may be. @param {import('../shell/api.js').TaskView} t */
+export function nothingNew(t) {
+  if (!t.asked) return '';
+  if (t.files_changed === 0) return '0 files changed: there is nothing to land.';
+  return t.asked.unchanged ? 'Nothing changed since your request.' : '';
+}
+
+/** Another open task that changes the same files. @param {import('../shell/api.js').TaskOverlap} o */
+export function overlapping(o) {
+  const more = o.more_files ? ` and ${o.more_files} more` : '';
+  return `${plain(o.id, 48)} (${taskLook(o.status).label}) changes ${(o.files ?? []).map((f) => plain(f, 160)).join(', ')}${more}, too`;
+}
+
 /** What is said of a check that ran with the base's version of the files that decide what runs. */
 export const BASES = 'with the base\u2019s files';
 
