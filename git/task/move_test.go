@@ -255,7 +255,8 @@ func TestMoveOfEachForm(t *testing.T) {
 	}
 }
 
-// Two checkouts of the branch cannot both move with it, and a new file is not put in the place of a folder with files that git does not have.
+// Two checkouts of the branch cannot both move with it, and a new file is not put in the place of a folder with files that git does not
+// have.
 func TestMoveRefused(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]func(*world){
