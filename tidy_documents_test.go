@@ -21,7 +21,8 @@ var generated = []string{"doc/config.md", "doc/cli.md", "doc/api.md", "doc/machi
 var named = []string{
 	"agent_state.json", "agent.json", "turns.jsonl", ".agent_state.json.lock", "fairlead.yaml", "state.jsonl", "messages.jsonl",
 	"dialogue.md",
-	"task.json", "task.md", "pr.json", "intake.json", "workflow.yaml", "request-N.md", "comments.json", "package-lock.json",
+	"task.json", "task.md", "pr.json", "intake.json", "workflow.yaml", "request-N.md", "request-1.md", "failed.json", "comments.json",
+	"package-lock.json",
 	"pnpm-lock.yaml",
 	"run_state.json", "agent.py", "loop.py", "PLAN.md", "gh_issue_88.md", "notes.md", "starter.script.yaml", "reviewer.script.yaml",
 	"node_modules/", "reports/RUN__STEP.json", "manual_inputs/RUN__STEP.json", "artifacts/",

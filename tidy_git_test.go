@@ -26,6 +26,7 @@ var gitFolders = map[string][]string{
 	"hosts/membership/late.go":          {"c.places.Root"},
 	"hosts/membership/takeover.go":      {"c.places.Root"},
 	"work/runs/worktree.go":             {"repo", "req.repo"},
+	"git/task/checkout.go":              {"c.Dir"}, // a person's worktree of the repository
 	"git/task/copy.go":                  {"workspace"},
 	"git/task/move.go":                  {"dir", "m.Dir", "m.common", "m.scratch()"}, // the person's checkout of the base, and a folder of Fairlead's
 	"git/task/moveback.go":              {"m.Dir"},

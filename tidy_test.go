@@ -59,7 +59,7 @@ var inside = []importRow{
 	{pkg: "process/proxy/outlet", may: []string{"process/proxy/wire", "process/sandbox", "process/spawn"}},
 	{pkg: "process/shim", may: []string{"process/boottime", "process/proxy/outlet", "process/sandbox", "process/spawn"}},
 	{pkg: "process/spawn", may: []string{"process/proxy/wire", "process/sandbox"}},
-	{pkg: "git/task", may: []string{"git/forge", "git/worktree", "git/worktree/store"}},
+	{pkg: "git/task", may: []string{"git/anchor", "git/forge", "git/worktree", "git/worktree/store"}},
 	{pkg: "git/transfer", may: []string{"git/worktree", "git/worktree/store"}},
 	{pkg: "git/worktree/store", may: []string{"git/worktree"}},
 	{pkg: "engine/journal/jetstream", may: []string{"engine/journal", "engine/journal/sqlite"}},

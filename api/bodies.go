@@ -119,9 +119,10 @@ type CommentBody struct {
 	Text  string `json:"text" minLength:"1" maxLength:"10000"`
 }
 
-// CommentTextBody is the new text of a comment.
+// CommentTextBody changes a comment.
 type CommentTextBody struct {
-	Text string `json:"text" minLength:"1" maxLength:"10000"`
+	Text     string `json:"text,omitempty" maxLength:"10000" doc:"Its new text; a comment that was sent keeps its own"`
+	Resolved *bool  `json:"resolved,omitempty" doc:"Whether a person says that it is resolved"`
 }
 
 // RequestBody is what a person asks to be changed.
@@ -144,6 +145,13 @@ type PushBody struct {
 	Branch    string `json:"branch,omitempty" maxLength:"200" doc:"The branch on the remote; empty: the task's own name"`
 	Force     bool   `json:"force,omitempty" doc:"Replace the branch there, also if it has other commits"`
 	Governing string `json:"governing,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"The hash of the governing files that the person looked at: a separate yes to them"`
+}
+
+// CheckoutBody says where a worktree of a task is made, or that it is done.
+type CheckoutBody struct {
+	Dir       string `json:"dir,omitempty" maxLength:"4096" doc:"An absolute path where nothing is, outside of the repository; empty: beside it, with the task's id after its name"`
+	Governing string `json:"governing,omitempty" maxLength:"64" pattern:"^[0-9a-f]*$" doc:"The hash of the governing files that the person looked at: a separate yes to have them written"`
+	Done      bool   `json:"done,omitempty" doc:"Take what was committed there, and remove it"`
 }
 
 // Dropped says where the content of a dropped task is kept.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -256,15 +257,21 @@ func (c Runs) Prune(ctx context.Context, keep int, olderThan time.Duration, all,
 
 func runPath(id, rest string) string { return "/runs/" + url.PathEscape(id) + rest }
 
-// Comments returns a person's comments on a task that are not sent yet.
+// Comments returns a person's comments on a task, of all rounds.
 func (c Runs) Comments(ctx context.Context, id string) ([]view.TaskComment, error) {
 	all, err := Get[view.TaskComments](ctx, c.client, runPath(id, "/comments"), nil)
 	return all.Comments, err
 }
 
-// Comment keeps a comment until the next request, and returns all of them.
+// Comment adds a comment, which the next request sends, and returns all of them.
 func (c Runs) Comment(ctx context.Context, id string, one api.CommentBody) ([]view.TaskComment, error) {
 	all, err := Post[view.TaskComments](ctx, c.client, runPath(id, "/comments"), one)
+	return all.Comments, err
+}
+
+// ChangeComment changes a comment, and returns all of them.
+func (c Runs) ChangeComment(ctx context.Context, id string, comment int, body api.CommentTextBody) ([]view.TaskComment, error) {
+	all, err := Post[view.TaskComments](ctx, c.client, runPath(id, "/comments/"+strconv.Itoa(comment)), body)
 	return all.Comments, err
 }
 
@@ -291,6 +298,11 @@ func (c Runs) Undo(ctx context.Context, id string) (view.TaskUndone, error) {
 // Push pushes the branch of a task to a remote.
 func (c Runs) Push(ctx context.Context, id string, to api.PushBody) (view.TaskPushed, error) {
 	return Post[view.TaskPushed](ctx, c.client, runPath(id, "/push"), to)
+}
+
+// Checkout makes a worktree in which a person works on a task, or takes what was committed there and removes it.
+func (c Runs) Checkout(ctx context.Context, id string, what api.CheckoutBody) (view.TaskCheckout, error) {
+	return Post[view.TaskCheckout](ctx, c.client, runPath(id, "/checkout"), what)
 }
 
 // Drop ends a task and removes its folder.

@@ -82,7 +82,7 @@ var Rules = map[string]Rule{
 	"give-input":     {Why: givesText, Fields: []string{"text"}},
 	"request-task":   {Why: givesText, Fields: []string{"text", "shown"}},
 	"add-comment":    {Why: givesText, Fields: []string{"file", "line", "old", "quote", "text"}},
-	"change-comment": {Why: givesText, Fields: []string{"text"}}, "remove-comment": {Why: givesText},
+	"change-comment": {Why: givesText, Fields: []string{"text", "resolved"}}, "remove-comment": {Why: givesText},
 
 	"start-run": {Why: limits, Fields: append([]string{
 		"workflow", "run_id", "git_worktree", "git_worktree_keep",

@@ -134,7 +134,7 @@ func TestEveryRouteFromAnotherHost(t *testing.T) {
 		}
 	}
 	for _, id := range []string{
-		"merge-task", "approve-step", "answer-question", "revoke-saved-answer", "drop-task", "undo-task", "push-task", "sync-task", "prune-runs", "import-document",
+		"merge-task", "approve-step", "answer-question", "revoke-saved-answer", "drop-task", "undo-task", "push-task", "sync-task", "checkout-task", "prune-runs", "import-document",
 		"start-dispatch", "check-policy", "stop-team",
 		"invite-host", "leave-cluster", "issue-login-code", "sign-in", "write-config-change", "read-config-agent", "list-repositories",
 		"test-notice", "say-turn", "confirm-action", "open-shell", "open-port",

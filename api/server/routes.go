@@ -126,8 +126,8 @@ func routeTable() []route {
 			"Running sessions finish, no session starts, and then the daemon stops. With `now` running sessions are ended.",
 			answer(handleDown),
 		},
-	}, runRoutes(), taskRoutes(), reviewRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(), questionRoutes(),
-		noticeRoutes(), searchRoutes(), digestRoutes(), configRoutes(), hostRoutes(), loginRoutes(), repositoryRoutes())
+	}, runRoutes(), taskRoutes(), reviewRoutes(), gitRoutes(), channelRoutes(), memberRoutes(), crewRoutes(), dispatchRoutes(),
+		questionRoutes(), noticeRoutes(), searchRoutes(), digestRoutes(), configRoutes(), hostRoutes(), loginRoutes(), repositoryRoutes())
 }
 
 // answerBody carries an answer of any type, so that routes with the same input share one compiled huma.Register. Each pair of

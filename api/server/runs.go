@@ -132,9 +132,15 @@ func handleWorkflows(_ context.Context, s *Server, _ *nothing) (*api.Workflows, 
 
 func handleRuns(ctx context.Context, s *Server, _ *nothing) (*api.Runs, error) {
 	all, err := s.engine.Runs.Runs(ctx)
+	var overlaps map[string][]view.TaskOverlap
+	if _, past := ctx.Value(atKey{}).(string); !past { // what files have now says nothing about then
+		overlaps = s.engine.Tasks.Overlaps(ctx, all)
+	}
 	for i := range all {
 		all[i] = *noNulls(all[i])
-		all[i].Steps = nil
+		if all[i].Steps = nil; all[i].Task != nil {
+			all[i].Task.Overlaps = overlaps[all[i].ID]
+		}
 	}
 	return &api.Runs{Runs: some(all)}, err
 }

@@ -94,14 +94,14 @@ func reviewRoutes() []route {
 	return []route{
 		{
 			"list-comments", http.MethodGet, "/runs/{id}/comments", "List a person's comments on a task",
-			"Those that are not sent yet.",
+			"Those of all rounds, at their places in the newest content, with their states.",
 			answer(func(ctx context.Context, s *Server, in *RunPath) (*view.TaskComments, error) {
 				return commented(s.engine.Tasks.Comments(ctx, in.ID))
 			}),
 		},
 		{
 			"add-comment", post, "/runs/{id}/comments", "Comment on a line",
-			"The comment is kept until the next request sends it.",
+			"The next request sends it. It stays with its text over the rounds.",
 			answer(func(ctx context.Context, s *Server, in *forTask[*api.CommentBody]) (*view.TaskComments, error) {
 				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
 					return nil, err
@@ -115,7 +115,8 @@ func reviewRoutes() []route {
 			}),
 		},
 		{
-			"change-comment", post, "/runs/{id}/comments/{comment}", "Change the text of a comment", "",
+			"change-comment", post, "/runs/{id}/comments/{comment}", "Change a comment, or resolve it",
+			"The text can be changed until a request has sent the comment.",
 			answer(func(ctx context.Context, s *Server, in *changeCommentIn) (*view.TaskComments, error) {
 				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
 					return nil, err
@@ -123,11 +124,16 @@ func reviewRoutes() []route {
 				if in.Body == nil {
 					return nil, bodyMissing()
 				}
-				return commented(s.engine.Tasks.ChangeComment(ctx, in.ID, in.Comment, in.Body.Text))
+				b := in.Body
+				if b.Text == "" && b.Resolved == nil {
+					return nil, api.NewProblem(http.StatusUnprocessableEntity, "the body says nothing; send {\"text\": \"…\"} or {\"resolved\": true}")
+				}
+				return commented(s.engine.Tasks.ChangeComment(ctx, in.ID, in.Comment, b.Text, b.Resolved))
 			}),
 		},
 		{
-			"remove-comment", http.MethodDelete, "/runs/{id}/comments/{comment}", "Remove a comment", "",
+			"remove-comment", http.MethodDelete, "/runs/{id}/comments/{comment}", "Remove a comment that is not sent",
+			"One that a request has sent can be resolved.",
 			answer(func(ctx context.Context, s *Server, in *oneCommentIn) (*view.TaskComments, error) {
 				if err := identity(ctx).MayOrderRun("comment", in.ID); err != nil {
 					return nil, err
@@ -137,7 +143,7 @@ func reviewRoutes() []route {
 		},
 		{
 			"request-task", post, "/runs/{id}/request", "Ask for changes",
-			"All comments and the text go back to the agent, into the same conversation. With `shown` it is refused if another commit is shown by now.",
+			"The text and the comments that are new go back to the agent, into the same conversation; open ones of earlier rounds are named. With `shown` it is refused if another commit is shown by now.",
 			ordered(
 				func(by caller.Identity, in *forTask[*api.RequestBody]) error { return by.MayOrderRun("request", in.ID) },
 				func(ctx context.Context, e *app.App, by change.Actor, in *forTask[*api.RequestBody]) (uint64, error) {
@@ -167,6 +173,24 @@ func reviewRoutes() []route {
 			}),
 		},
 		{
+			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
+			"Its processes are ended first. What was written stays under the ref that the answer names.",
+			answer(func(ctx context.Context, s *Server, in *runNoteIn) (*api.Dropped, error) {
+				if err := identity(ctx).MayOrderRun("drop", in.ID); err != nil {
+					return nil, err
+				}
+				ref, err := s.engine.Tasks.DropTask(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
+				return &api.Dropped{Ref: ref}, err
+			}),
+		},
+	}
+}
+
+// gitRoutes returns the routes that change the person's repository besides landing.
+func gitRoutes() []route {
+	const post = http.MethodPost
+	return []route{
+		{
 			"undo-task", post, "/runs/{id}/undo", "Take back what a task has landed",
 			"If the landed commit is the tip of the branch and nothing else has it, the branch and its clean checkout are moved back, and the task is asked about again. Otherwise a new task, which the answer names, reverts it.",
 			longAnswer(undoMax, func(ctx context.Context, s *Server, in *RunPath) (*view.TaskUndone, error) {
@@ -191,14 +215,19 @@ func reviewRoutes() []route {
 			}),
 		},
 		{
-			"drop-task", post, "/runs/{id}/drop", "End a task, and remove its folder",
-			"Its processes are ended first. What was written stays under the ref that the answer names.",
-			answer(func(ctx context.Context, s *Server, in *runNoteIn) (*api.Dropped, error) {
-				if err := identity(ctx).MayOrderRun("drop", in.ID); err != nil {
+			"checkout-task", post, "/runs/{id}/checkout", "Work on a task by hand, in a worktree of the repository",
+			"An ordinary worktree of the person's repository, on the task's branch, with what was shown; only while the task waits for a person. Hooks and filters of git do not run. If files differ from the base that decide what runs later, `governing` names their hash; without it, it is refused. With `done` what was committed there becomes the task's, which is checked and shown again, and the worktree is removed; it is refused while something there is not committed.",
+			longAnswer(undoMax, func(ctx context.Context, s *Server, in *forTask[*api.CheckoutBody]) (*view.TaskCheckout, error) {
+				if err := identity(ctx).MayOrderRun("checkout", in.ID); err != nil {
 					return nil, err
 				}
-				ref, err := s.engine.Tasks.DropTask(ctx, s.actor(ctx), in.ID, or(in.Body).Note)
-				return &api.Dropped{Ref: ref}, err
+				b := or(in.Body)
+				if b.Done {
+					done, err := s.engine.Tasks.EndCheckout(ctx, s.actor(ctx), in.ID)
+					return &done, err
+				}
+				made, err := s.engine.Tasks.CheckOutTask(ctx, in.ID, b.Dir, b.Governing)
+				return &made, err
 			}),
 		},
 	}

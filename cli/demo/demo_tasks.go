@@ -83,7 +83,7 @@ func (d *taskDay) live(ctx context.Context) error {
 	return err
 }
 
-// review sends the first task back with a comment, merges the second and then the third, which goes back with a conflict.
+// review sends the first task back with a comment, merges the second and then the third, which it sends back with a conflict.
 func (d *taskDay) review(ctx context.Context, farewell, byName, politely *demoTask) error {
 	if err := d.waits(ctx, farewell); err != nil {
 		return err
@@ -104,9 +104,9 @@ func (d *taskDay) review(ctx context.Context, farewell, byName, politely *demoTa
 		return err
 	}
 	err := tasks.Merge(ctx, &d.app, d.client, politely.ID, api.MergeBody{}, true)
-	if said := (*cli.Coded)(nil); errors.As(err, &said) && said.Code == cli.ExitFailed { // it went back to its agent
+	if said := (*cli.Coded)(nil); errors.As(err, &said) && said.Code == cli.ExitWaits { // a conflict
 		politely.Conflict = true
-		return nil
+		return tasks.Request(ctx, &d.app, d.client, politely.ID, "")
 	}
 	return err
 }

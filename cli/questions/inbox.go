@@ -13,6 +13,7 @@ import (
 
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	"github.com/fairlead-dev/fairlead/cli/tasks"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -177,8 +178,14 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 		fmt.Fprintf(a.Out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n", cli.Plain(item.Path), run)
 		return
 	}
+	if item.Task != nil && item.Task.Checkout != "" {
+		fmt.Fprintln(a.Out, "  in      "+cli.Line(item.Task.Checkout, cli.ErrorWidth)+"; fairlead checkout "+run+" --done takes what is committed there")
+	}
+	if item.Task != nil && item.Task.Unlanded() {
+		fmt.Fprintln(a.Out, "  ways    "+cli.Line(item.Task.WaysOn(), cli.ErrorWidth))
+	}
 	if item.Task != nil && item.InputSchema == "" {
-		fmt.Fprintf(a.Out, "  answer  fairlead diff %s; then fairlead merge %s, or fairlead request %s \"…\"\n", run, run, run)
+		fmt.Fprintln(a.Out, "  answer  "+tasks.AnswerWords(item.Task))
 		return
 	}
 	fmt.Fprintf(a.Out, "  answer  fairlead approve %s %s\n", run, step)

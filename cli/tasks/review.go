@@ -3,7 +3,6 @@ package tasks
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
@@ -25,13 +24,20 @@ import (
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
+// DiffFlags say what Diff shows.
+type DiffFlags struct {
+	Stat  bool
+	Round int // what this round has changed; 0: all that the task has
+}
+
 // Diff shows what a person is asked to approve of a task, or else what it has changed so far: on a terminal in git's pager,
-// elsewhere as a patch with every byte.
-func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
+// elsewhere as a patch with every byte. Comments stand in front of it, and on a terminal below their lines, too.
+func Diff(ctx context.Context, a *cli.App, id string, flags DiffFlags) error {
 	t, err := Open(a, id)
 	if err != nil {
 		return err
 	}
+	review := task.Review{Task: t}
 	about, also, err := askedAbout(ctx, a, id)
 	if err != nil {
 		return err
@@ -41,30 +47,42 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	if about != nil {
 		asked = about.Asked
 	}
-	if asked != nil && (task.Review{Task: t}).Has(ctx, asked.Commit, asked.From) {
-		from, commit = asked.From, asked.Commit
-		head = fmt.Sprintf("tree %s; `fairlead merge %s --tree %[1]s` approves exactly this\n", shortTree(asked.Tree), cli.Plain(id))
-		for _, line := range asked.Told {
-			head += cli.Line(line, cli.ErrorWidth) + "\n"
+	switch {
+	case flags.Round > 0:
+		if from, commit, head, err = ofRound(ctx, review, flags.Round); err != nil {
+			return err
 		}
-		if asked.GoverningHash != "" {
-			head += fmt.Sprintf("%s\na separate yes: --governing %s\n", cli.Line((state.Governs{Files: asked.Governing}).Line(), cli.ErrorWidth),
-				cli.Plain(asked.GoverningHash))
+	case asked != nil && review.Has(ctx, asked.Commit, asked.From):
+		from, commit, head = asked.From, asked.Commit, askedHead(about)
+	default:
+		if commit, err = t.Newest(ctx); err != nil {
+			return err
 		}
-	} else if commit, err = t.Newest(ctx); err != nil {
-		return err
-	} else if from, err = t.Before(ctx, commit); err != nil {
-		return err
+		if from, err = t.Before(ctx, commit); err != nil {
+			return err
+		}
 	}
 	for _, line := range also {
 		head += line + "\n"
 	}
+	threads, err := threadsOf(ctx, review, from, commit)
+	if err != nil {
+		return err
+	}
+	head += threadLines(threads)
 	args := []string{"-C", t.Repo, "--no-pager", "diff", "--no-color", "--no-ext-diff", "--no-textconv"}
-	if stat {
+	if flags.Stat {
 		args = append(args, "--stat")
 	}
-	if about != nil && about.Landing != nil {
-		head = cli.Line(cmp.Or(DidNotLand(about), about.Why), cli.ErrorWidth) + "\n" + head
+	if about != nil && about.Landing != nil && about.Why != "" {
+		why := cli.Line(about.Why, cli.ErrorWidth) + "\n"
+		if about.Unlanded() {
+			why += cli.Line(about.WaysOn(), cli.ErrorWidth) + "\n"
+		}
+		head = why + head
+	}
+	if about != nil && about.Checkout != "" {
+		head = checkedOutWords(about) + "\n" + head
 	}
 	cmd := exec.CommandContext(ctx, "git", append(args, first(ctx, t, from, commit)...)...) //nolint:gosec // two commits
 	cmd.Stderr = a.Err
@@ -79,11 +97,115 @@ func Diff(ctx context.Context, a *cli.App, id string, stat bool) error {
 	if width := a.Columns(); width > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("COLUMNS=%d", width)) // of --stat
 	}
-	return paged(ctx, a, t.Repo, head, cmd)
+	notes := placedOf(threads)
+	if flags.Stat {
+		notes = nil
+	}
+	return paged(ctx, a, t.Repo, head, cmd, notes)
 }
 
-// paged runs a command that prints a diff, and shows a line and the diff in git's pager.
-func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd) error {
+// askedHead are the lines about the question that a task waits with.
+func askedHead(about *view.TaskView) string {
+	asked, id := about.Asked, cli.Plain(about.ID)
+	head := ""
+	if asked.Round > 0 {
+		head = fmt.Sprintf("round %d; ", asked.Round)
+	}
+	if nothingNew(about) != "" {
+		head += fmt.Sprintf("tree %s; send it back with `fairlead request %s TEXT`, or end it with `fairlead drop %[2]s`\n",
+			shortTree(asked.Tree), id)
+	} else {
+		head += fmt.Sprintf("tree %s; `fairlead merge %s --tree %[1]s` approves exactly this\n", shortTree(asked.Tree), id)
+	}
+	for _, line := range asked.Told {
+		head += cli.Line(line, cli.ErrorWidth) + "\n"
+	}
+	if asked.GoverningHash != "" {
+		head += fmt.Sprintf("%s\na separate yes: --governing %s\n", cli.Line((state.Governs{Files: asked.Governing}).Line(), cli.ErrorWidth),
+			cli.Plain(asked.GoverningHash))
+	}
+	return head
+}
+
+// ofRound is what a round has changed: since the round before it was shown, and for the first one since its base.
+func ofRound(ctx context.Context, t task.Review, round int) (from, commit, head string, err error) {
+	all, err := t.Rounds(ctx)
+	if err != nil {
+		return "", "", "", err
+	}
+	at := slices.IndexFunc(all, func(r task.Round) bool { return r.Number == round })
+	switch {
+	case len(all) == 0:
+		return "", "", "", &cli.Coded{Code: cli.ExitUsage, Err: fmt.Errorf("task %s was not shown yet, so it has no round to show", cli.Plain(t.ID))}
+	case at < 0:
+		return "", "", "", &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  fmt.Errorf("task %s has no round %d that was shown; there are %d to %d", cli.Plain(t.ID), round, all[0].Number, all[len(all)-1].Number),
+		}
+	case at > 0:
+		return all[at-1].Commit, all[at].Commit, fmt.Sprintf("round %d, compared with round %d\n", round, all[at-1].Number), nil
+	}
+	from, err = t.Before(ctx, all[0].Commit)
+	return from, all[0].Commit, fmt.Sprintf("round %d, compared with %s\n", round, cli.Plain(t.Base)), err
+}
+
+// threadsOf are the comments on a task at their places in what is shown.
+func threadsOf(ctx context.Context, t task.Review, from, commit string) ([]task.Thread, error) {
+	all, err := t.Comments()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return t.Threads(ctx, all, from, commit)
+}
+
+// threadLines list comments with their round, state and place.
+func threadLines(all []task.Thread) string {
+	var b strings.Builder
+	for _, c := range all {
+		fmt.Fprintf(&b, "%s: %s%s\n", threadTitle(c), threadPlace(c), shortText(c))
+		if c.Gone {
+			for _, line := range c.About() {
+				b.WriteString("    " + cli.Line(line, cli.ErrorWidth) + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// shortText is the first line of a comment.
+func shortText(c task.Thread) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(c.Text), "\n")
+	return cli.Line(line, cli.ErrorWidth)
+}
+
+func threadTitle(c task.Thread) string {
+	state := c.State
+	if c.New() {
+		state = "not sent"
+	}
+	return fmt.Sprintf("comment %d (round %d, %s)", c.ID, c.Round, state)
+}
+
+func threadPlace(c task.Thread) string {
+	at, gone := c.Now, ""
+	if c.Gone {
+		at, gone = task.At{File: c.File, Line: c.Line, Old: c.Old}, ", which is gone"
+	}
+	if at.File == "" {
+		return ""
+	}
+	where := cli.Line(at.File, cli.PathWidth)
+	if at.Line > 0 {
+		where += ":" + strconv.Itoa(at.Line)
+	}
+	if at.Old {
+		where += " of the old file"
+	}
+	return where + gone + ": "
+}
+
+// paged runs a command that prints a diff, and shows a line and the diff in git's pager, with comments below their lines.
+func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd, notes *placed) error {
 	diff, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
@@ -99,7 +221,7 @@ func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd) er
 		return errors.Join(err, done())
 	}
 	if _, err = io.WriteString(to, head); err == nil {
-		err = coloured(a, to, diff)
+		err = coloured(a, to, diff, notes)
 	}
 	if err != nil {
 		_ = cmd.Process.Kill() // nothing reads it
@@ -114,15 +236,15 @@ func paged(ctx context.Context, a *cli.App, repo, head string, cmd *exec.Cmd) er
 	return err
 }
 
-// coloured copies a diff, with the colours of its lines.
-func coloured(a *cli.App, to io.Writer, diff io.Reader) error {
+// coloured copies a diff, with the colours of its lines and the comments below them.
+func coloured(a *cli.App, to io.Writer, diff io.Reader, notes *placed) error {
 	const lineKept = 64 << 10 // a longer line is copied in pieces
 	from := bufio.NewReaderSize(diff, lineKept)
-	begins, colour := true, ""
+	begins, colour, below := true, "", []string(nil)
 	for {
 		text, err := from.ReadSlice('\n')
 		if begins {
-			colour = colourOf(text)
+			colour, below = colourOf(text), notes.below(text)
 		}
 		ends := bytes.HasSuffix(text, []byte("\n"))
 		line := strings.TrimSuffix(string(text), "\n")
@@ -137,6 +259,9 @@ func coloured(a *cli.App, to io.Writer, diff io.Reader) error {
 		}
 		if ends {
 			line += "\n"
+			for _, note := range below {
+				line += a.Paint(cli.Yellow, "  # "+note) + "\n"
+			}
 		}
 		if _, err := io.WriteString(to, line); err != nil {
 			return err
@@ -216,12 +341,12 @@ func askedAbout(ctx context.Context, a *cli.App, id string) (about *view.TaskVie
 		return nil, nil, err
 	}
 	if all, err := client.Runs.List(ctx); err == nil { // they are told, and are no condition
-		also = alsoChange(ctx, a, id, tasksOf(all))
+		also = alsoChange(id, tasksOf(all))
 	}
 	return r.Task, also, nil
 }
 
-// Comment keeps a comment on a line until the next request.
+// Comment keeps a comment on a line. The next request sends it.
 func Comment(ctx context.Context, a *cli.App, client *apiclient.Client, id, where, text string) error {
 	if _, err := shownTask(ctx, client, id); err != nil {
 		return err
@@ -255,8 +380,44 @@ func Comment(ctx context.Context, a *cli.App, client *apiclient.Client, id, wher
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	_, err = fmt.Fprintf(a.Out, "%s for task %s; `fairlead request %s` sends them\n", cli.HowMany(len(all), "comment", "comments"),
+	_, err = fmt.Fprintf(a.Out, "%s for task %s; `fairlead request %s` sends them\n", cli.HowMany(unsent(all), "comment", "comments"),
 		cli.Plain(id), cli.Plain(id))
+	return err
+}
+
+// unsent counts the comments that the next request sends.
+func unsent(all []view.TaskComment) (n int) {
+	for _, c := range all {
+		if c.Sent == 0 && c.State != task.ThreadResolved {
+			n++
+		}
+	}
+	return n
+}
+
+// Resolve says that a comment is resolved, or that it is open again.
+func Resolve(ctx context.Context, a *cli.App, client *apiclient.Client, id string, comment int, resolved bool) error {
+	if _, err := shownTask(ctx, client, id); err != nil {
+		return err
+	}
+	all, err := client.Runs.ChangeComment(ctx, id, comment, api.CommentTextBody{Resolved: &resolved})
+	var p *api.Problem
+	if errors.As(err, &p) && p.Status == http.StatusNotFound {
+		return &cli.Coded{
+			Code: cli.ExitUsage,
+			Err:  fmt.Errorf("task %s has no comment %d; `fairlead diff %s` lists them", cli.Plain(id), comment, cli.Plain(id)),
+		}
+	} else if err != nil {
+		return cli.Faulty(err)
+	}
+	left := 0
+	for _, c := range all {
+		if c.State != task.ThreadResolved {
+			left++
+		}
+	}
+	words := map[bool]string{true: "resolved", false: "open again"}[resolved]
+	_, err = fmt.Fprintf(a.Out, "comment %d of task %s is %s; %d not resolved\n", comment, cli.Plain(id), words, left)
 	return err
 }
 
@@ -272,7 +433,7 @@ func Request(ctx context.Context, a *cli.App, client *apiclient.Client, id, text
 	text = strings.TrimSpace(text)
 	if all, err := client.Runs.Comments(ctx, id); err != nil {
 		return err
-	} else if text == "" && len(all) == 0 {
+	} else if text == "" && unsent(all) == 0 && !r.Task.Unlanded() {
 		return &cli.Coded{
 			Code: cli.ExitUsage,
 			Err:  fmt.Errorf("there is nothing to send; write a text, or comment first: fairlead comment %s FILE:LINE TEXT", cli.Plain(id)),
@@ -293,6 +454,9 @@ func Drop(ctx context.Context, a *cli.App, client *apiclient.Client, id string) 
 		t, err := Open(a, id)
 		if err != nil {
 			return err
+		}
+		if err := t.DropByHand(ctx); err != nil {
+			return &cli.Coded{Code: cli.ExitRefused, Err: err}
 		}
 		if ref, err = t.Remove(ctx); err != nil {
 			return cli.Faulty(err)
@@ -343,11 +507,11 @@ func follow(ctx context.Context, a *cli.App, client *apiclient.Client, id string
 			}
 			_, err := fmt.Fprintf(a.Out, "task %s has landed%s\n", name, said)
 			return err
-		case r.Task.Asked != nil && DidNotLand(r.Task) != "": // its agent was quicker than this command
+		case r.Task.Unlanded():
 			return &cli.Coded{
-				Code: cli.ExitFailed,
-				Err: fmt.Errorf("task %s has not landed, went back to %s, and is shown again: %s. Look at it again: fairlead diff %s", name,
-					cli.Plain(r.Task.Agent), cli.Line(r.Task.Why, cli.ErrorWidth), name),
+				Code: cli.ExitWaits,
+				Err: fmt.Errorf("task %s %s. Look at it again: fairlead diff %[1]s; %[3]s", name, cli.Line(r.Task.Why, cli.ErrorWidth),
+					cli.Line(r.Task.WaysOn(), cli.ErrorWidth)),
 			}
 		case r.Task.Asked != nil && r.Task.Why != "":
 			return &cli.Coded{
@@ -389,83 +553,4 @@ func wentBack(r *view.RunView) string {
 		}
 	}
 	return ""
-}
-
-// pull does one round of a task's pull request, and returns fields of the step's report.
-func pull(ctx context.Context, a *cli.App, t task.Task) (map[string]any, error) {
-	f, err := task.ForgeOf(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	round, _ := strconv.Atoi(os.Getenv(task.RoundEnv)) // a workflow of one's own has it, too; 0 is the first round
-	look, err := task.PullRequest(ctx, t, a.Out, f, round, time.Now())
-	if err != nil {
-		return nil, err
-	}
-	metrics := map[string]string{view.MetricPull: string(look.Outcome)}
-	if look.Pull.URL != "" {
-		metrics[view.MetricPullURL] = look.Pull.URL
-	}
-	if look.Fault != "" {
-		metrics["waits_for"] = string(look.Fault)
-	}
-	fields := map[string]any{"metrics": metrics, "logs": view.Some(look.Said)}
-	switch look.Outcome {
-	case task.Waits:
-		fields["again_in_seconds"] = max(1, int(look.Again.Round(time.Second)/time.Second))
-	case task.Returns:
-		fields["gate_failure"] = look.Why
-	case task.Merged:
-		metrics["landed_commit"] = look.Commit
-	case task.Closed, task.Nothing:
-	}
-	for _, line := range look.Said {
-		if _, err := fmt.Fprintln(a.Out, cli.Plain(line)); err != nil {
-			return nil, err
-		}
-	}
-	return fields, nil
-}
-
-// Pull approves a task and lands it as a pull request, whatever its configuration says.
-func Pull(ctx context.Context, a *cli.App, client *apiclient.Client, id string, yes api.MergeBody, wait bool) error {
-	t, err := Open(a, id)
-	if err != nil {
-		return err
-	}
-	if t.How != task.PR {
-		if _, err := task.ForgeOf(ctx, t); err != nil {
-			if blocked := (*task.Blocked)(nil); errors.As(err, &blocked) {
-				return &cli.Coded{Code: cli.ExitRefused, Err: err}
-			}
-			return err
-		}
-		r, err := shownTask(ctx, client, id)
-		if err != nil {
-			return err
-		}
-		if !waitsForApproval(r) {
-			return notNow(r)
-		}
-		return merge(ctx, a, client, id, yes, wait, &t)
-	}
-	return Merge(ctx, a, client, id, yes, wait)
-}
-
-// pullURL is the address of a task's pull request; empty: there is none yet.
-func pullURL(r view.RunView) string {
-	for _, s := range r.Steps {
-		if url := s.Metrics[view.MetricPullURL]; s.ID == task.StepLand && url != "" {
-			return url
-		}
-	}
-	return ""
-}
-
-func sayPull(a *cli.App, r view.RunView) error {
-	name := cli.Plain(r.ID)
-	_, err := fmt.Fprintf(a.Out,
-		"task %s has the pull request %s\nits checks and comments come back to %s by themselves; the task ends when it is merged or closed there\n",
-		name, cli.Plain(pullURL(r)), cli.Plain(r.Task.Agent))
-	return err
 }

@@ -108,7 +108,7 @@ func List(ctx context.Context, a *cli.App) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, line := range overlaps(ctx, a, tasks) {
+	for _, line := range overlaps(tasks) {
 		if _, err := fmt.Fprintln(a.Out, line); err != nil {
 			return err
 		}
@@ -145,6 +145,8 @@ func nothing(a *cli.App) error {
 func next(t *view.TaskView) string {
 	id, why := cli.Plain(t.ID), cli.Line(t.Why, cli.ErrorWidth)
 	switch {
+	case t.Checkout != "":
+		return checkedOutWords(t)
 	case t.Status == view.TaskDropped && t.PullRequest == "":
 		return "`fairlead task restore " + id + "` brings it back"
 	case t.FailedStep == task.StepLand:
@@ -153,33 +155,38 @@ func next(t *view.TaskView) string {
 		return cli.Plain(t.FailedStep) + " failed: " + why + "; then fairlead run resume " + id
 	case t.Status == view.TaskPROpen:
 		return cli.Plain(t.PullRequest)
+	case t.Unlanded():
+		return why + ": fairlead diff " + id + "; " + cli.Line(t.WaysOn(), cli.ErrorWidth)
+	case t.Asked != nil && nothingNew(t) != "":
+		return nothingNew(t) + "; fairlead request " + id + " TEXT, or fairlead drop " + id + "; fairlead diff " + id + " shows it"
 	case t.Asked != nil, t.Status == view.TaskNeedsYou && why == "":
 		if why != "" {
-			why = "; " + shownAgain(t) + why
+			why = "; shown again: " + why
 		}
 		return "fairlead diff " + id + ", then fairlead merge " + id + " or fairlead request " + id + why
 	default:
-		if failed := DidNotLand(t); failed != "" {
-			return strings.TrimSuffix(cli.Line(failed, cli.ErrorWidth)+"; "+why, "; ")
-		}
 		return why
 	}
 }
 
-// shownAgain begins the reason why a task waits for a person once more; empty: the reason says it.
-func shownAgain(t *view.TaskView) string {
-	if DidNotLand(t) != "" {
-		return ""
+// nothingNew says why an approval of what is shown is not what a person wants; empty: it may be.
+func nothingNew(t *view.TaskView) string {
+	switch {
+	case t.FilesChanged == 0:
+		return "0 files changed"
+	case t.Asked.Unchanged:
+		return "nothing changed since your request"
 	}
-	return "shown again: "
+	return ""
 }
 
-// DidNotLand says what a task's newest landing met that its own work can end; empty: nothing.
-func DidNotLand(t *view.TaskView) string {
-	if t.Landing == nil {
-		return ""
+// AnswerWords are the commands that answer a question about a task. Those that fit what it shows come first.
+func AnswerWords(t *view.TaskView) string {
+	id := cli.Plain(t.ID)
+	if t.Asked != nil && nothingNew(t) != "" {
+		return fmt.Sprintf("fairlead request %s \"…\", or fairlead drop %[1]s; fairlead diff %[1]s and fairlead merge %[1]s work, too", id)
 	}
-	return task.Failure{Kind: t.Landing.Failed, Files: t.Landing.Files}.Sentence(t.Base)
+	return fmt.Sprintf("fairlead diff %s; then fairlead merge %[1]s, or fairlead request %[1]s \"…\"", id)
 }
 
 // Open reads the task with an id.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -101,8 +102,82 @@ func committed(b *testing.B, dir string) {
 	ran(b, dir, "git", "commit", "-q", "-m", "all")
 }
 
+// inShell is what a person types for a task without Fairlead. The agent is a line of a shell.
+const inShell = `set -e
+for n in $(seq %d); do
+	git worktree add -q -b by-hand "$1"
+	cd "$1"
+	sleep 0.01; echo x > by-hand-$2-$n.txt
+	git add .
+	git commit -q -m work
+	cd "$OLDPWD"
+	git merge -q --squash by-hand
+	git commit -q -m landed
+	git worktree remove --force "$1"
+	git branch -q -D by-hand
+done
+`
+
+// BenchmarkTasks measures twelve tasks whose agent needs 10 ms, from the first `fairlead task` until the last has landed, beside the same
+// git commands in a shell, in a repository of 1,000 files. Each task is approved as soon as it asks.
+func BenchmarkTasks(b *testing.B) {
+	const tasks, files = 12, 1000
+	fairlead, _ := built(b)
+	h := newBenchRig(b, fairlead, map[string]string{
+		".gitignore": ".*\n/coder\nfairlead.yaml\n",
+		"fairlead.yaml": "version: 1\nagents:\n  coder: {driver: exec, command: [sh, -c, 'sleep 0.01; echo x > by-$RUN_ID.txt'], " +
+			"workspace: coder, instances: 3}\n",
+	})
+	for n := range files {
+		if err := os.WriteFile(filepath.Join(h.dir, fmt.Sprintf("f%d.txt", n)), fmt.Appendf(nil, "%d\n", n), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	committed(b, h.dir)
+	h.up()
+	c, err := apiclient.Dial(h.dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	total := 0
+	ours := func() time.Duration {
+		total += tasks
+		began := time.Now()
+		for range tasks {
+			ran(b, h.dir, fairlead, "task", "Write a file", "--agent", "coder")
+		}
+		wait.Until(b, "all tasks have landed", func() bool {
+			all, err := c.Runs.List(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			done := 0
+			for _, r := range all {
+				switch r.Task.Status {
+				case view.TaskDone:
+					done++
+				case view.TaskNeedsYou:
+					if _, err := c.Runs.Merge(b.Context(), r.ID, api.MergeBody{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			return done == total
+		})
+		return time.Since(began)
+	}
+	tree := filepath.Join(b.TempDir(), "tree")
+	var p pairs
+	for n := 0; b.Loop(); n++ {
+		p.bare = append(p.bare, ran(b, h.dir, "sh", "-c", fmt.Sprintf(inShell, tasks), "sh", tree, fmt.Sprint(n)))
+		p.ours = append(p.ours, ours())
+	}
+	p.report(b, "twelve-tasks", "shell")
+}
+
 // BenchmarkTaskStart measures from the order for a task until its agent runs in the task's folder, in a repository of
-// 100,000 files, beside `git worktree add`.
+// 100,000 files, beside `git worktree add`; and what the first task's folder takes on the disk, and what all tasks share.
 func BenchmarkTaskStart(b *testing.B) {
 	fairlead, _ := built(b)
 	const folders, each = 1000, 100
@@ -130,8 +205,10 @@ func BenchmarkTaskStart(b *testing.B) {
 	defer c.Close()
 	trees := b.TempDir()
 	var ours, bare []time.Duration
+	var folder, shared, worktree int64
 	for n := 0; b.Loop(); n++ {
-		bare = append(bare, ran(b, h.dir, "git", "worktree", "add", "--detach", filepath.Join(trees, fmt.Sprint(n))))
+		tree := filepath.Join(trees, fmt.Sprint(n))
+		bare = append(bare, ran(b, h.dir, "git", "worktree", "add", "--detach", tree))
 		began := time.Now()
 		run, err := c.Runs.Start(b.Context(), view.RunFlags{Task: &view.TaskFlags{Text: "sleep", Agent: "coder"}})
 		if err != nil {
@@ -150,7 +227,14 @@ func BenchmarkTaskStart(b *testing.B) {
 			return false
 		})
 		ours = append(ours, time.Since(began))
+		if n == 0 {
+			folder, shared = onDisk(run.Task.Worktree), onDisk(filepath.Join(h.dir, ".fairlead", "git"))
+			worktree = onDisk(tree) + onDisk(filepath.Join(h.dir, ".git", "worktrees"))
+		}
 	}
+	b.ReportMetric(float64(folder)/1e6, "MB-of-a-task")
+	b.ReportMetric(float64(shared)/1e6, "MB-shared-by-tasks")
+	b.ReportMetric(float64(worktree)/1e6, "MB-of-a-worktree")
 	b.ReportMetric(millis(middle(ours)), "ms/task-start")
 	b.ReportMetric(millis(middle(bare)), "ms/worktree-add")
 	b.ReportMetric(middle(ours).Seconds()/middle(bare).Seconds(), "task-start/worktree-add")

@@ -94,32 +94,48 @@ tasks of --after), working, checking, review, needs you, landing, pr open, done,
 }
 
 func diffCommand(a *app) *cobra.Command {
-	var stat bool
+	var flags tasks.DiffFlags
 	cmd := &cobra.Command{
 		Use:   "diff TASK",
-		Short: "Show what a task has changed, committed or not",
+		Short: "Show what a task has changed, committed or not, and your comments",
 		Long: `While a task waits for your approval, it shows what you are asked to approve, after a line with the hash of its tree.
-Otherwise it compares the task's folder with the newest commit that it has of its base branch. It also works without a daemon.`,
-		Example:           "  fairlead diff T12 --stat",
+Otherwise it compares the task's folder with the newest commit that it has of its base branch. Your comments of all rounds stand
+before it, each with its place, its round and its state: not sent, open, changed (its line has changed since) or resolved. If the
+output is not a terminal, these lines go to standard error, and the patch is exact. It also works without a daemon.`,
+		Example:           "  fairlead diff T12 --stat\n  fairlead diff T12 --round 2",
 		Args:              cli.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeRuns,
 		RunE: func(cmd *cobra.Command, words []string) error {
-			return tasks.Diff(cmd.Context(), a.App, words[0], stat)
+			return tasks.Diff(cmd.Context(), a.App, words[0], flags)
 		},
 	}
-	cmd.Flags().BoolVar(&stat, "stat", false, "only the names of the files and the number of changed lines")
+	cmd.Flags().IntVar(&flags.Round, "round", 0,
+		"what the round with this `number` has changed since the round before; round 1 is the first work that you were shown")
+	cmd.Flags().BoolVar(&flags.Stat, "stat", false, "only the names of the files and the number of changed lines")
 	return cmd
 }
 
 func commentCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:               "comment TASK FILE:LINE TEXT",
-		Short:             "Comment on a line of a task's changes",
-		Long:              "The comment is kept until `fairlead request TASK` sends all of them to the agent, each with its line. FILE is named as in\n`fairlead diff TASK`; without :LINE the comment is on the whole file.",
-		Example:           `  fairlead comment T12 upload.go:40 "no: honour the context"`,
-		Args:              cli.Args(cobra.MinimumNArgs(3)),
+	var resolve, reopen int
+	cmd := &cobra.Command{
+		Use:   "comment TASK FILE:LINE TEXT",
+		Short: "Comment on a line of a task's changes, or resolve a comment",
+		Long: `FILE is named as in ` + "`fairlead diff TASK`" + `; without :LINE the comment is on the whole file. ` + "`fairlead request TASK`" + ` sends
+the comments that are new to the agent, each with its line. A comment stays with its text over the rounds, and
+` + "`fairlead diff TASK`" + ` lists it with its number, its place and its state, until you resolve it.`,
+		Example: `  fairlead comment T12 upload.go:40 "no: honour the context"
+  fairlead comment T12 --resolve 3`,
+		Args: func(cmd *cobra.Command, words []string) error {
+			if resolve > 0 || reopen > 0 {
+				return cli.Args(cobra.ExactArgs(1))(cmd, words)
+			}
+			return cli.Args(cobra.MinimumNArgs(3))(cmd, words)
+		},
 		ValidArgsFunction: a.completeRuns,
 		RunE: a.asking(func(ctx context.Context, client *apiclient.Client, words []string) error {
+			if resolve > 0 || reopen > 0 {
+				return tasks.Resolve(ctx, a.App, client, words[0], max(resolve, reopen), resolve > 0)
+			}
 			text, err := a.optional(words[2:])
 			if err != nil {
 				return err
@@ -127,14 +143,21 @@ func commentCommand(a *app) *cobra.Command {
 			return tasks.Comment(ctx, a.App, client, words[0], words[1], text)
 		}),
 	}
+	cmd.Flags().IntVar(&resolve, "resolve", 0, "say that the comment with this `number` is resolved")
+	cmd.Flags().IntVar(&reopen, "reopen", 0, "say that the comment with this `number` is open again")
+	cmd.MarkFlagsMutuallyExclusive("resolve", "reopen")
+	return cmd
 }
 
 func requestCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "request TASK [TEXT]",
 		Short: "Send a task back to its agent, with your comments and a text",
-		Long: `The agent goes on in the same conversation and the same folder. If its program cannot resume a conversation, it
-gets the task and your request in a new one. Then the checks run again and you are asked again.`,
+		Long: `The text and the comments that are new are sent; open comments of earlier rounds are named in short. The request has the
+number of the round that it is about, and begins the next one. The agent goes on in the same conversation and the same folder. If
+its program cannot resume a conversation, it gets the task and your request in a new one. Then the checks run again and you are
+asked again. A task that did not land because of a conflict, or of a check on the merged files, needs no text: the agent is told
+what it met, and the newest commit of the base branch is merged into its folder.`,
 		Example:           `  fairlead request T12 "also update the docs"`,
 		Args:              cli.Args(cobra.MinimumNArgs(1)),
 		ValidArgsFunction: a.completeRuns,
@@ -153,9 +176,9 @@ func mergeCommand(a *app) *cobra.Command {
 		`It lands exactly what was shown when the task began to wait for you, on the newest commit of the branch. If that would
 bring other changes with it, because the branch has lost commits, the task is shown to you again. Tasks land one at a time on a branch. If the
 branch has moved, the checks run again on the merged files. The command waits until it has landed, and prints what it
-waits for. A conflict, or a check that fails, goes back to the agent, with the newest commit of the branch merged into its
-folder; a conflict below .claude waits for you, and the command says what to do. If the branch is checked out and has
-changes that are not committed, nothing lands, and the command names them.
+waits for. After a conflict, or a check that fails on the merged files, the task waits for you (exit code 4): `+"`fairlead request`"+`
+sends it back to its agent, with the newest commit of the branch merged into its folder, `+"`fairlead checkout`"+` is for resolving
+it by hand. If the branch is checked out and has changes that are not committed, nothing lands, and the command names them.
 Hooks of git do not run.`, tasks.Merge)
 }
 

@@ -23,7 +23,6 @@ id=$(git branch --show-current | sed 's|fairlead/\(T[0-9]*\).*|\1|')
 until [ -e "$TOP/go-$id-$n" ] || [ -e "$TOP/fail-$id" ]; do sleep 0.02; done
 [ ! -e "$TOP/fail-$id" ] || { echo "it cannot be done" >&2; exit 1; }
 export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x@example.org GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x@example.org
-[ "$id-$n" != T2-2 ] || { git commit --quiet -a -m mine; git fetch --quiet origin main; git merge --quiet FETCH_HEAD; } >/dev/null 2>&1
 echo "$id $n" >a.txt
 [ "$id-$n" != T2-2 ] || { git add a.txt; git commit --quiet -m resolved; } >/dev/null 2>&1
 [ "$id" != T1 ] || echo more >b.txt
@@ -124,8 +123,10 @@ func TestTaskContract(t *testing.T) {
 	moment("it has landed, and the third begins", map[string]string{"T1": "done", "T3": "working"})
 	says(0, "merge", "T1")
 	says(3, "request", "T1", "too late")
-	says(1, "merge", "T2")
-	moment("the second has a conflict, and waits for the agent", map[string]string{"T2": "working", "why T2": queued})
+	says(4, "merge", "T2")
+	moment("the second has a conflict", map[string]string{"T2": "needs_you"})
+	says(0, "request", "T2")
+	moment("it is sent back with the conflict, and waits for the agent", map[string]string{"T2": "working", "why T2": queued})
 	write("fail-T3", "")
 	write("go-T2-2", "")
 	moment("the third has failed, and the conflict is resolved", map[string]string{"T2": "needs_you", "T3": "failed"})

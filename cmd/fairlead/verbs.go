@@ -44,6 +44,7 @@ func verbGroups() []struct {
 			{"diff", diffCommand},
 			{"comment", commentCommand},
 			{"request", requestCommand},
+			{"checkout", checkoutCommand},
 			{"merge", mergeCommand},
 			{"pr", prCommand},
 			{"push", pushCommand},

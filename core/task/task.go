@@ -85,14 +85,31 @@ func (g Governs) Line() string {
 	return "it changes files that decide what runs later: " + strings.Join(g.Files, ", ")
 }
 
+// Wants says that a person has to say a separate yes to these files; yes is the hash that was given. Empty: it is theirs.
+func (g Governs) Wants(id, yes string) string {
+	switch {
+	case yes == g.Hash:
+		return ""
+	case g.Hash == "":
+		return "the question shows no file that decides what runs later; leave --governing out"
+	case yes == "":
+		return fmt.Sprintf("it changes files that decide what runs later, outside of the agent's bounds: %s. Look at them: fairlead diff %s. If you want them, add --governing %s",
+			strings.Join(g.Files, ", "), id, g.Hash)
+	}
+	return fmt.Sprintf("--governing %.32s is not what is shown now: %s. Look at it again: fairlead diff %s. If you want it, add --governing %s",
+		yes, strings.Join(g.Files, ", "), id, g.Hash)
+}
+
 // Shown is what a person was shown.
 type Shown struct {
 	Asked
-	Governs Governs  `json:"governs,omitzero"`
-	Files   int      `json:"files,omitempty"` // that were changed
-	Told    []string `json:"told,omitempty"`  // what a person has to know about checks and tests
-	Lines   []string `json:"lines,omitempty"` // the changed files, and what else a person sees with the question
-	Diff    string   `json:"diff,omitempty"`  // the file with the whole difference; empty: there is none
+	Governs   Governs  `json:"governs,omitzero"`
+	Files     int      `json:"files,omitempty"`     // that were changed
+	Round     int      `json:"round,omitempty"`     // in which it was shown, from 1
+	Unchanged bool     `json:"unchanged,omitempty"` // nothing has changed since the person's request
+	Told      []string `json:"told,omitempty"`      // what a person has to know about checks and tests
+	Lines     []string `json:"lines,omitempty"`     // the changed files, and what else a person sees with the question
+	Diff      string   `json:"diff,omitempty"`      // the file with the whole difference; empty: there is none
 }
 
 // Yes is a person's approval.

@@ -15,6 +15,9 @@ const AskedEnv = "FAIRLEAD_TASK_APPROVED"
 // BaseEnv is the environment variable in which the step land finds the branch on which the task lands, as the journal has it.
 const BaseEnv = "FAIRLEAD_TASK_BASE"
 
+// MetricSilent is a metric of StepWork that Fairlead adds: "true" if the agent's answer ended well and without a word; otherwise none.
+const MetricSilent = "ended_silent"
+
 // Asked is what a person is asked about. An approval is for exactly this.
 type Asked = state.Asked
 

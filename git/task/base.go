@@ -23,8 +23,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
 
-// Bringing in the base. When a task meets a conflict with its base branch, Fairlead merges the newest commit of the branch into
-// the folder before the agent's next round, and leaves the conflicts there. Git does that in a view, with a git directory of
+// Bringing in the base. When a person sends a task back that conflicts with its base branch, Fairlead merges the newest commit of the
+// branch into the folder before the agent's next round, and leaves the conflicts there. Git does that in a view, with a git directory of
 // Fairlead's and the folder as its work tree. The objects, the index and MERGE_HEAD that it makes are then put into the clone. The
 // merge is finished by a commit there, or by the next picture of the folder.
 
@@ -63,8 +63,9 @@ func (t Task) keepBroughtIn(b broughtIn) error {
 }
 
 // bring merges a commit of the person's repository into the folder, unless the folder has it already, or has conflicts that are not
-// resolved. merged reports whether it did. conflicts are the files whose conflicts are not resolved now.
-func (t Task) bring(ctx context.Context, commit string) (conflicts []string, merged bool, err error) {
+// resolved. merged reports whether it did. conflicts are the files whose conflicts are not resolved now. If a person has to repair
+// something first, the task goes on with the command then.
+func (t Task) bring(ctx context.Context, commit, then string) (conflicts []string, merged bool, err error) {
 	if err := t.Settle(ctx); err != nil {
 		return nil, false, err
 	}
@@ -82,7 +83,7 @@ func (t Task) bring(ctx context.Context, commit string) (conflicts []string, mer
 	no := func(why error) ([]string, bool, error) {
 		return nil, false,
 			&Blocked{fmt.Sprintf("the newest %s cannot be merged into the folder %s: %v; repair that, then run `%s %s`", t.Base, t.Tree,
-				why, goesOn, t.ID)}
+				why, then, t.ID)}
 	}
 	if of, err := openMerge(t); err != nil {
 		return nil, false, err
@@ -466,10 +467,7 @@ func isMark(line, commit string) bool {
 // waits says that a person has to resolve conflicts, and with which command the task goes on then. It is nil if none of the files is one
 // that no agent may write.
 func (t Task) waits(names []string, then string) error {
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, toolsFolder) })
-	})
-	if len(names) == 0 {
+	if names = heldFiles(names); len(names) == 0 {
 		return nil
 	}
 	return &Blocked{fmt.Sprintf("it conflicts with branch %s in %s, and no agent may write below %s. Edit it in %s until it has no line of the conflict, or delete it "+
@@ -477,43 +475,57 @@ func (t Task) waits(names []string, then string) error {
 		t.ID, then, t.ID)}
 }
 
-// goesOn is the command with which a task goes on after a person has done what landing asked for.
-const goesOn = "fairlead merge"
-
-// sendBack is the error of landing on a conflict with a commit of the base. The commit is merged into the folder first, so that the agent
-// finds the conflicts there.
-func (t Task) sendBack(ctx context.Context, commit string, c *Conflict) error {
-	if t.There() != nil { // the next step says so; when the folder is back, its agent brings the base in
-		return errors.Join(t.Refresh(ctx), c)
-	}
-	names, _, err := t.bring(ctx, commit)
-	if err != nil {
-		return err
-	}
-	if err := t.waits(names, goesOn); err != nil {
-		return &NotLanded{Failure{Kind: state.FailedConflict, Files: names, Lines: c.Lines}, err.Error()}
-	}
-	if len(names) == 0 {
-		return &Again{fmt.Sprintf("it conflicted with branch %s, which is merged into its folder now, and no conflict is left there",
-			t.Base)}
-	}
-	return &Conflict{t.Base, names, c.Lines, true}
+// heldFiles are those of some files that no agent may write.
+func heldFiles(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !slices.ContainsFunc(strings.Split(name, "/"), func(part string) bool { return strings.EqualFold(part, toolsFolder) })
+	})
 }
 
-// sendBackFailed is the error of landing if the checks failed on content that is in no folder: the base was merged into it. The
-// agent gets the base in its folder, so that it finds the same.
-func (t Task) sendBackFailed(ctx context.Context, commit string, failed *CheckFailed) error {
-	if t.There() != nil {
-		return failed
+// goesOn is the command with which a pull request goes on after a person has done what it asked for.
+const goesOn = "fairlead merge"
+
+// SendBack makes the folder ready for a round of the agent after a landing that failed: the newest commit of the base is merged into it,
+// and conflicts are left there. It returns what the agent is told. The error is *Blocked if a person has to do something first; nothing was
+// changed then.
+func (t Task) SendBack(ctx context.Context, f Failure) (words string, err error) {
+	words = "it conflicts with branch " + t.Base
+	if f.Kind != state.FailedConflict {
+		words = f.Sentence(t.Base)
 	}
-	names, merged, err := t.bring(ctx, commit)
-	if err := cmp.Or(err, t.waits(names, goesOn)); err != nil {
-		return err
+	if t.There() != nil { // the next step says so; when the folder is back, its agent brings the base in
+		return words + ". " + fetches(t.Base, t.Base), t.Refresh(ctx)
 	}
-	if merged {
-		failed = &CheckFailed{failed.Command, fmt.Errorf("%w. %s", failed.Err, brought(t.Base, names))}
+	tip, err := t.tip(ctx)
+	if err != nil {
+		return "", err
 	}
-	return failed
+	if err := t.Settle(ctx); err != nil {
+		return "", err
+	}
+	p, err := t.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	_, err = t.merged(ctx, tip, p.Commit)
+	if conflict, is := errors.AsType[*Conflict](err); is {
+		err = t.byHand(conflict.Files)
+	}
+	if err != nil {
+		return "", err
+	}
+	names, _, err := t.bring(ctx, tip, "fairlead request")
+	return words + ". " + brought(t.Base, names), cmp.Or(err, t.waits(names, "fairlead request"))
+}
+
+// byHand says that only a person can resolve conflicts in these files. It is nil if none of them is one that no agent may write.
+func (t Task) byHand(names []string) error {
+	held := heldFiles(names)
+	if len(held) == 0 {
+		return nil
+	}
+	return &Blocked{fmt.Sprintf("it conflicts with branch %s in %s, and no agent may write below %s. Resolve it by hand: fairlead checkout %s",
+		t.Base, someOf(held), toolsFolder, t.ID)}
 }
 
 // bringOver merges what a branch has on the forge into the folder, and says what the agent has to do.
@@ -525,7 +537,7 @@ func (t Task) bringOver(ctx context.Context, branch, ref string) (words string, 
 	if err != nil {
 		return "", err
 	}
-	names, _, err := t.bring(ctx, commit)
+	names, _, err := t.bring(ctx, commit, goesOn)
 	return brought(branch, names), cmp.Or(err, t.waits(names, goesOn))
 }
 

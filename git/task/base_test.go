@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	state "github.com/fairlead-dev/fairlead/core/task"
 )
 
 // both changes the same line in a task's folder and on the base.
@@ -19,6 +21,23 @@ func (w *world) both(name, agent, person string) {
 	w.git(w.repo, "commit", "--quiet", "-m", "the person's "+name)
 }
 
+// sendBack lands a task as it is shown, which cannot land, and then sends it back, as a person does.
+func (w *world) sendBack() (words string, err error) {
+	w.Helper()
+	_, err = w.land(&w.task)
+	return w.sendBackAfter(err)
+}
+
+// sendBackAfter sends a task back after a landing.
+func (w *world) sendBackAfter(landing error) (words string, err error) {
+	w.Helper()
+	f := FailureOf(landing)
+	if f.Kind != state.FailedConflict && f.Kind != state.FailedChecks {
+		w.Fatalf("landed: %v", landing)
+	}
+	return w.task.SendBack(w.Context(), f)
+}
+
 func (w *world) read(name string) string {
 	w.Helper()
 	text, err := os.ReadFile(filepath.Join(w.task.Tree, name))
@@ -26,8 +45,8 @@ func (w *world) read(name string) string {
 	return string(text)
 }
 
-// A task that conflicts with its base goes back to its agent with the base merged and the conflicts left in its folder. What ends the
-// merge, the agent's commit or what it has left, lands.
+// A task that conflicts with its base waits for a person, and its folder stays as it is. If it is sent back, its agent gets it with the
+// base merged and the conflicts left in its folder. What ends the merge, the agent's commit or what it has left, lands.
 func TestBaseIsMerged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -62,11 +81,17 @@ func TestBaseIsMerged(t *testing.T) {
 				if c.commits {
 					w.git(w.task.Tree, "commit", "--quiet", "-a", "-m", "work")
 				}
-				var conflict *Conflict
-				if _, err := w.land(&w.task); !errors.As(err, &conflict) ||
-					!strings.Contains(err.Error(), "the conflicts are left in these files: a.txt. Resolve") ||
-					FailureOf(err).Sentence("main") != "did not land: conflicts with main in a.txt (1 line)" {
-					w.Fatalf("landed: %v, %+v", err, FailureOf(err))
+				before := w.git(w.task.Tree, "status", "--porcelain")
+				_, err := w.land(&w.task)
+				if AsksAgain(err, "main") != "did not land: conflicts with main in a.txt (1 line)" ||
+					w.git(w.task.Tree, "status", "--porcelain") != before || w.read("a.txt") != "one\nagent\nthree\n" {
+					w.Fatalf("landed: %v, %+v, %s", err, FailureOf(err), w.git(w.task.Tree, "status", "--porcelain"))
+				}
+				for range 2 { // a process that died may do it again
+					if words, err := w.sendBackAfter(err); err != nil || !strings.HasPrefix(words, "it conflicts with branch main. Branch main has been merged") ||
+						!strings.Contains(words, "the conflicts are left in these files: a.txt. Resolve") {
+						w.Fatalf("sent back: %q, %v", words, err)
+					}
 				}
 			})
 			tip := w.git(w.repo, "rev-parse", "main")
@@ -154,9 +179,7 @@ func TestMarkersAreNotOffered(t *testing.T) {
 				}
 				w.task = w.give("T1", "")
 				w.both("a.txt", "one\nagent\nthree\n", "one\nperson\nthree\n")
-				if _, err := w.land(&w.task); !errors.As(err, new(*Conflict)) {
-					w.Fatalf("landed: %v", err)
-				}
+				w.must(func() error { _, err := w.sendBack(); return err }())
 			})
 			if c.content != "" {
 				w.put(w.task.Tree, "a.txt", c.content)
@@ -236,9 +259,8 @@ func TestOtherConflicts(t *testing.T) {
 			w.git(w.repo, "commit", "--quiet", "-m", "the person's")
 			tip := w.git(w.repo, "rev-parse", "main")
 			files := strings.ReplaceAll(c.files, "~main", "~"+tip)
-			var conflict *Conflict
-			if _, err := w.land(&w.task); !errors.As(err, &conflict) || strings.Join(conflict.Files, " ") != files {
-				t.Fatalf("landed: %v, %+v", err, conflict)
+			if words, err := w.sendBack(); err != nil || !strings.Contains(words, "in these files: "+files+". Resolve") {
+				t.Fatalf("sent back: %q, %v", words, err)
 			}
 			if err := w.task.Check(t.Context(), os.Stderr); !errors.As(err, new(*CheckFailed)) {
 				t.Errorf("nothing was done, and it is checked: %v", err)
@@ -254,8 +276,8 @@ func TestOtherConflicts(t *testing.T) {
 	}
 }
 
-// A file below .claude that conflicts waits for the person: no agent is started. Then it is shown again, or what else conflicts goes
-// to the agent. Files with similar names go to the agent at once.
+// A task with a conflict in a file below .claude is not sent back: a person resolves it. Its folder stays as it is. Files with similar
+// names go to the agent.
 func TestHeldConflicts(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -276,69 +298,34 @@ func TestHeldConflicts(t *testing.T) {
 			for _, file := range c.files {
 				w.both(file, "agent\n", "person\n")
 			}
-			_, err := w.land(&w.task)
-			for range 2 { // an order to land changes nothing
-				if !c.held {
-					if !errors.As(err, new(*Conflict)) {
-						t.Fatalf("landed: %v", err)
-					}
-					return
+			words, err := w.sendBack()
+			if !c.held {
+				if err != nil || !strings.Contains(words, "in these files: "+strings.Join(c.files, ", ")) {
+					t.Fatalf("sent back: %q, %v", words, err)
 				}
-				if !errors.As(err, new(*Blocked)) ||
-					!strings.Contains(err.Error(), c.files[0]+", and no agent may write below .claude. Edit it in "+w.task.Tree) ||
-					!strings.Contains(err.Error(), "then run `fairlead merge T1`") || strings.Contains(err.Error(), "a.txt") {
-					t.Fatalf("landed: %v", err)
-				}
-				_, err = w.task.Land(t.Context(), os.Stderr)
+				return
 			}
+			want := "it conflicts with branch main in " + c.files[0] +
+				", and no agent may write below .claude. Resolve it by hand: fairlead checkout T1"
+			if !errors.As(err, new(*Blocked)) || err.Error() != want {
+				t.Fatalf("sent back: %q, %v", words, err)
+			}
+			for _, file := range c.files {
+				if w.read(file) != "agent\n" {
+					t.Errorf("%s has %q", file, w.read(file))
+				}
+			}
+			// an agent's own merge has such a conflict, too
+			w.must(w.task.Refresh(t.Context()))
+			w.git(w.task.Tree, "add", "--all")
+			w.git(w.task.Tree, "commit", "--quiet", "-m", "mine")
+			w.git(w.task.Tree, "fetch", "--quiet", "origin", "main")
+			_, _ = (&play{T: t}).try(w.task.Tree, "merge", "--quiet", "FETCH_HEAD")
 			if err := w.task.Check(t.Context(), os.Stderr); !errors.As(err, new(*Blocked)) ||
 				!strings.Contains(err.Error(), "then run `fairlead run resume T1`") {
 				t.Errorf("checked: %v", err)
 			}
-			w.put(w.task.Tree, c.files[0], "both\n")
-			_, err = w.task.Land(t.Context(), os.Stderr)
-			var conflict *Conflict
-			if len(c.files) > 1 {
-				if !errors.As(err, &conflict) || strings.Join(conflict.Files, " ") != c.files[1] {
-					t.Fatalf("landed: %v", err)
-				}
-				if got := w.git(w.task.Tree, "status", "--porcelain"); got != "A  "+c.files[0]+"\nUU "+c.files[1] {
-					t.Errorf("status: %q", got)
-				}
-				w.put(w.task.Tree, c.files[1], "both\n")
-				w.git(w.task.Tree, "add", c.files[1])
-				w.git(w.task.Tree, "commit", "--quiet", "-m", "merged")
-				w.git(w.task.Tree, "fsck", "--strict")
-				w.must(w.task.Check(t.Context(), os.Stderr))
-			} else if !errors.As(err, new(*Again)) || !strings.Contains(err.Error(), "is merged into its folder now") {
-				t.Fatalf("landed: %v", err)
-			}
-			if _, err := w.land(&w.task); err != nil || w.onBase(c.files[0]) != "both" {
-				t.Errorf("landed: %v, %q", err, w.onBase(c.files[0]))
-			}
 		})
-	}
-}
-
-// A person who deletes a file below .claude has resolved its conflict.
-func TestHeldConflictDeleted(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.both(".claude/x", "agent\n", "person\n")
-	w.both("a.txt", "agent\n", "person\n")
-	if _, err := w.land(&w.task); !errors.As(err, new(*Blocked)) {
-		t.Fatalf("landed: %v", err)
-	}
-	w.must(os.Remove(filepath.Join(w.task.Tree, ".claude/x")))
-	if _, err := w.task.Land(t.Context(), os.Stderr); !errors.As(err, new(*Conflict)) {
-		t.Fatalf("landed: %v", err)
-	}
-	if got := w.git(w.task.Tree, "status", "--porcelain"); got != "UU a.txt" {
-		t.Errorf("status: %q", got)
-	}
-	w.put(w.task.Tree, "a.txt", "both\n")
-	if _, err := w.land(&w.task); err != nil || w.git(w.repo, "ls-tree", "-r", "--name-only", "main") != ".gitignore\na.txt" {
-		t.Errorf("landed: %v", err)
 	}
 }
 
@@ -355,7 +342,7 @@ func TestBaseForFailedChecks(t *testing.T) {
 			map[string]string{"there": "", "later": "person\n"},
 			"the conflicts are left in these files: later. Resolve", true,
 		},
-		"held later work": {map[string]string{"there": "", ".claude/later": "person\n"}, "no agent may write below .claude", true},
+		"held later work": {map[string]string{"there": "", ".claude/later": "person\n"}, "no agent may write below .claude", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -371,11 +358,19 @@ func TestBaseForFailedChecks(t *testing.T) {
 				}
 			}
 			_, err := w.task.Land(t.Context(), os.Stderr)
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Fatalf("landed: %v", err)
+			said := AsksAgain(err, "main")
+			words, err := w.sendBackAfter(err)
+			if err != nil {
+				words = err.Error()
+			}
+			if said == "" || !strings.Contains(words, c.says) || err == nil && !strings.HasPrefix(words, said+". ") {
+				t.Fatalf("landed: %q, sent back: %q, %v", said, words, err)
 			}
 			if _, err := os.Lstat(filepath.Join(w.task.Tree, "there")); (err == nil) != c.merged {
 				t.Errorf("the base in the folder: %v", err)
+			}
+			if !c.merged {
+				return
 			}
 			if got := w.git(w.task.Tree, "rev-parse", "MERGE_HEAD"); got != w.git(w.repo, "rev-parse", "main") {
 				t.Errorf("merged: %s", got)
@@ -424,10 +419,9 @@ func TestBaseKilled(t *testing.T) {
 						t.Errorf("the file has %q", got)
 					}
 				}
-				var conflict *Conflict
-				if _, err := w.task.Land(t.Context(), os.Stderr); !errors.As(err, &conflict) ||
-					strings.Join(conflict.Files, " ") != "a.txt" {
-					t.Fatalf("landed: %v", err)
+				_, err := w.task.Land(t.Context(), os.Stderr)
+				if words, err := w.sendBackAfter(err); err != nil || !strings.Contains(words, "in these files: a.txt. Resolve") {
+					t.Fatalf("sent back: %q, %v", words, err)
 				}
 				if got := w.read("a.txt"); got != "one\n<<<<<<< HEAD\nagent\n=======\nperson\n>>>>>>> "+tip+"\nthree\n" ||
 					w.read("new.txt") != "new\n" || w.read("loose.txt") != "loose\n" {
@@ -450,9 +444,7 @@ func TestRestoreMerge(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.both("a.txt", "one\nagent\nthree\n", "one\nperson\nthree\n")
-	if _, err := w.land(&w.task); !errors.As(err, new(*Conflict)) {
-		t.Fatalf("landed: %v", err)
-	}
+	w.must(func() error { _, err := w.sendBack(); return err }())
 	if _, err := w.task.Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -519,8 +511,8 @@ func TestBaseIntoHostileClone(t *testing.T) {
 			c.set(w, out)
 			before := names(t, out)
 			_, err := w.task.Land(t.Context(), os.Stderr)
-			if errors.As(err, new(*Blocked)) != c.refused || errors.As(err, new(*Conflict)) == c.refused {
-				t.Errorf("landed: %v", err)
+			if _, err = w.sendBackAfter(err); errors.As(err, new(*Blocked)) != c.refused || (err != nil) != c.refused {
+				t.Errorf("sent back: %v", err)
 			}
 			if after := names(t, out); after != before {
 				t.Errorf("outside there is %s", after)

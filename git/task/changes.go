@@ -57,24 +57,6 @@ func (t Review) Rounds(ctx context.Context) ([]Round, error) {
 
 func (t Review) roundRefs() string { return refs + t.ID + ".shown.*" }
 
-// keepRound keeps what is shown now, unless it is what was shown last.
-func (t Task) keepRound(ctx context.Context, commit string) error {
-	r := Review{t}
-	all, err := r.Rounds(ctx)
-	if err != nil {
-		return err
-	}
-	number := 1
-	if n := len(all); n > 0 {
-		if all[n-1].Commit == commit {
-			return nil
-		}
-		number = all[n-1].Number + 1
-	}
-	_, err = t.ask(ctx, nil, "update-ref", r.roundRef(number), commit)
-	return err
-}
-
 // Has reports whether the repository has some commits.
 func (t Review) Has(ctx context.Context, ids ...string) bool {
 	return !slices.ContainsFunc(ids, func(id string) bool {

@@ -27,6 +27,16 @@ import (
 // governing files, the checks run a second time with the base's version of these files: the second result decides. What passes the
 // first time alone is for a person to decide. The error is *CheckFailed if the work is to go back.
 func (t Task) Check(ctx context.Context, out io.Writer) error {
+	err := t.check(ctx, out)
+	if failed, is := errors.AsType[*CheckFailed](err); is {
+		if fault := t.noteFailed(ctx, failed); fault != nil {
+			return fault
+		}
+	}
+	return err
+}
+
+func (t Task) check(ctx context.Context, out io.Writer) error {
 	if names, _, err := t.conflicts(ctx); err != nil {
 		return err
 	} else if err := t.waits(names, "fairlead run resume"); err != nil {

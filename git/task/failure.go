@@ -35,3 +35,14 @@ func FailureOf(err error) Failure {
 	}
 	return Failure{}
 }
+
+// AsksAgain is why a person is asked again after an error of Land; empty: the error is for a person to end first.
+func AsksAgain(err error, base string) string {
+	if again, is := errors.AsType[*Again](err); is {
+		return again.Why
+	}
+	if errors.As(err, new(*Conflict)) || errors.As(err, new(*CheckFailed)) {
+		return FailureOf(err).Sentence(base)
+	}
+	return ""
+}

@@ -187,7 +187,7 @@ func TestChecksInTheTasksFolder(t *testing.T) {
 	w.put(w.task.Tree, "ignored", "by the agent\n")
 	w.must(w.task.Check(t.Context(), &bytes.Buffer{}))
 	shown, err := w.task.Show(t.Context(), t.TempDir())
-	if err != nil || len(shown.Told) != 1 || !strings.Contains(shown.Told[0], "where its agent works") {
+	if err != nil || len(shown.Told) != 2 || !strings.Contains(shown.Told[1], "where its agent works") {
 		t.Errorf("%v, %q", err, shown.Told)
 	}
 }

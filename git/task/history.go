@@ -86,7 +86,7 @@ func keepPicture(ctx context.Context, t Task, p Picture, all []Kept) error {
 		}
 		next = last.N + 1
 	}
-	if _, err := t.ask(ctx, nil, "update-ref", t.Ref()+"."+strconv.Itoa(next), p.Commit); err != nil {
+	if err := t.setRef(ctx, t.Ref()+"."+strconv.Itoa(next), p.Commit); err != nil {
 		return err
 	}
 	for _, old := range all[:max(0, len(all)+1-snapshotsMax)] {

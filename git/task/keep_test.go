@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // underRefs reports whether the hidden refs of a task have a text in their newest content.
@@ -141,6 +142,24 @@ func TestSnapshotKilled(t *testing.T) {
 	}
 	if o := w.dying(w.task, "snapshot", "after", "fetch"); o.Kind != "" {
 		t.Errorf("nothing is new, and it is fetched: %+v", o)
+	}
+}
+
+// An old lock of one of Fairlead's own refs is of a git that was killed. A new one may be another process's.
+func TestOldLockOfARef(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tip, ref := w.git(w.repo, "rev-parse", "main"), w.task.shownRef()
+	lock := filepath.Join(w.repo, ".git", ref+".lock")
+	w.put(w.repo, filepath.Join(".git", ref+".lock"), "")
+	if err := w.task.setRef(t.Context(), ref, tip); err == nil {
+		t.Error("it took another process's lock")
+	}
+	old := time.Now().Add(-2 * refLockMax)
+	w.must(os.Chtimes(lock, old, old))
+	w.must(w.task.setRef(t.Context(), ref, tip))
+	if got := w.git(w.repo, "rev-parse", ref); got != tip {
+		t.Errorf("it is at %s", got)
 	}
 }
 

@@ -82,3 +82,19 @@ func TestCheckEndedByASignal(t *testing.T) {
 		}
 	}
 }
+
+// A git that was killed while it brought an untouched folder to the newest commit leaves locks there, and the next one removes them.
+func TestPrepareKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(w.repo, "a.txt", "newer\n")
+	w.git(w.repo, "commit", "--quiet", "-a", "-m", "newer")
+	for _, name := range []string{"index.lock", "HEAD.lock", "refs/heads/" + w.task.Branch + ".lock"} {
+		w.put(w.task.Tree, filepath.Join(".git", name), "")
+		w.must(os.RemoveAll(filepath.Join(w.task.Run, preparedName)))
+		w.must(w.task.Prepare(t.Context(), io.Discard))
+		if got := w.git(w.task.Tree, "log", "-1", "--format=%s %D"); got != "newer HEAD -> "+w.task.Branch {
+			t.Errorf("%s: it is at %q", name, got)
+		}
+	}
+}

@@ -296,16 +296,16 @@ func (m *move) writeRef() error {
 var errElsewhere = errors.New("the branch was moved meanwhile")
 
 // moveBranch changes the ref, unless it is elsewhere. It does what git does for a ref in a file, because a git that is killed between
-// making the lock and writing it leaves one that belongs to nobody.
+// making the lock and writing it leaves one of which nothing says whose it is.
 func (m *move) moveBranch(ctx context.Context) error {
-	who, unknown := worktree.Git{Dir: m.scratch()}.Run(ctx, worktree.GitWorkMax, m.inCommon(), nil, "var", "GIT_COMMITTER_IDENT")
+	who, unknown := worktree.Git{Dir: m.scratch()}.Run(ctx, worktree.GitWorkMax, m.ofRepository(), nil, "var", "GIT_COMMITTER_IDENT")
 	if m.onlyByGit() {
 		return m.moveBranchByGit(ctx)
 	}
 	if err := m.lock(ctx, "ref", m.branchLock()); err != nil {
 		return err
 	}
-	is, err := worktree.Git{Dir: m.scratch()}.Run(ctx, worktree.GitWorkMax, m.inCommon(), nil, "show-ref", "--verify", "--hash", m.ref())
+	is, err := worktree.Git{Dir: m.scratch()}.Run(ctx, worktree.GitWorkMax, m.ofRepository(), nil, "show-ref", "--verify", "--hash", m.ref())
 	if err == nil && strings.TrimSpace(is) != m.From || worktree.GitHasNone(err) {
 		err = errElsewhere
 	}
@@ -327,7 +327,7 @@ func (m *move) moveBranch(ctx context.Context) error {
 	return nil
 }
 
-func (m *move) inCommon() []string { return append([]string{"GIT_DIR=" + m.common}, asStored...) }
+func (m *move) ofRepository() []string { return append([]string{"GIT_DIR=" + m.common}, asStored...) }
 
 // onlyByGit reports whether the branch is not a file with a commit: it is a name for another branch, or refs are kept otherwise.
 func (m *move) onlyByGit() bool {
@@ -387,7 +387,7 @@ func (m *move) settle(ctx context.Context) error {
 	if m.Dir == "" {
 		return m.finish()
 	}
-	at, err := worktree.Git{Dir: m.common}.Run(ctx, worktree.GitWorkMax, m.inCommon(), nil, "rev-parse", "--verify", "--quiet", m.ref())
+	at, err := worktree.Git{Dir: m.common}.Run(ctx, worktree.GitWorkMax, m.ofRepository(), nil, "rev-parse", "--verify", "--quiet", m.ref())
 	if err != nil && !worktree.GitHasNone(err) {
 		return err
 	}

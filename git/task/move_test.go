@@ -255,3 +255,28 @@ func TestMoveOfEachForm(t *testing.T) {
 		})
 	}
 }
+
+// Two checkouts of the branch cannot both move with it, and a new file is not put in the place of a folder with files that git does not
+// have.
+func TestMoveRefused(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*world){
+		"two checkouts": func(w *world) {
+			w.git(w.repo, "worktree", "add", "--quiet", "--force", filepath.Join(filepath.Dir(w.repo), "linked"), "main")
+		},
+		"a folder": func(w *world) { w.put(w.repo, "b.txt/ignored", "the person's\n") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.put(w.task.Tree, "b.txt", "b\n")
+			w.ask(&w.task)
+			before(w)
+			tip := w.git(w.repo, "rev-parse", "main")
+			_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+			if FailureOf(err).Kind != state.FailedDirty || w.git(w.repo, "rev-parse", "main") != tip {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

@@ -363,7 +363,7 @@ func (p *pulling) offer(ctx context.Context, there string) error {
 	if err != nil {
 		return err
 	}
-	if _, err = p.ask(ctx, nil, "update-ref", remoteRef(p.Task), commit); err != nil {
+	if err = p.setRef(ctx, remoteRef(p.Task), commit); err != nil {
 		return err
 	}
 	return p.Refresh(ctx)

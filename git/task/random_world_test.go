@@ -49,6 +49,10 @@ func doStep(ctx context.Context, t Task, name string) (o outcome) {
 		o.Landed, err = t.Land(ctx, io.Discard)
 	case "remove":
 		_, err = t.Remove(ctx)
+	case "checkout":
+		_, err = t.CheckOut(ctx, "", "")
+	case "done":
+		_, _, err = t.TakeByHand(ctx)
 	default:
 		panic(name)
 	}
@@ -99,7 +103,8 @@ func child() {
 }
 
 // killer is a git that kills the process that called it, at its call number AT or at the call that has the word
-// AT: before it does something, after that, amid, or when the branch that is locked then has moved. In a view it is git: no process of outside can be killed from there.
+// AT: before it does something, after that, amid, or when the branch that is locked then has moved. In a view it is git: no
+// process of outside can be killed from there.
 const killer = `#!/bin/sh
 [ -n "$COUNT" ] || exec %[1]s "$@"
 echo >> "$COUNT"

@@ -63,11 +63,22 @@ func renew(ctx context.Context, t Task) error {
 	if err != nil {
 		return err
 	}
+	// Nothing but an earlier try of this has run git there, and its session is over: a lock is of a git that was killed.
+	if err := inGit(t, func(git *os.Root) error {
+		for _, name := range []string{"index", "HEAD", "refs/heads/" + t.Branch} {
+			if err := git.Remove(name + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
 	// the clone shares the objects
 	if err := t.clone().Write(ctx, t.Tree, []string{"checkout", "--quiet", "--no-track", "-B", t.Branch, tip}); err != nil {
 		return fmt.Errorf("bring the folder of task %s to the newest commit of %s: %w", t.ID, t.Base, err)
 	}
-	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), tip); err != nil {
+	if err := t.setRef(ctx, t.Ref(), tip); err != nil {
 		return err
 	}
 	return os.WriteFile(mark, nil, 0o600)
@@ -190,10 +201,13 @@ const leftMax = 10 * time.Second
 type Shown struct {
 	Asked
 	Governs Governs
-	Told    []string // what a person has to know about the checks, and about tests that are changed or deleted
+	Told    []string // what a person has to know about the round, the checks, and tests that are changed or deleted
 	Stat    []string // a line for each changed file, and their sum
 	Diff    string   // the file with the whole difference; empty if there is none
 	Files   int      // number of changed files
+
+	Round     int  // from 1
+	Unchanged bool // a person asked for changes, and the content is what was shown before
 }
 
 // Show finds what a person is to approve, and keeps it: exactly this is landed. The whole difference is written
@@ -218,7 +232,18 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if s.Governs, err = (Review{t}).governs(ctx, s.From, s.Commit); err != nil {
 		return s, err
 	}
+	var request int
+	if s.Round, request, s.Unchanged, err = t.roundOf(ctx, s.Commit, s.Tree); err != nil {
+		return s, err
+	}
+	if s.Files, err = changed(ctx, t, s.From, p.Commit); err != nil {
+		return s, err
+	}
 	checks, err := t.checksTold()
+	if err != nil {
+		return s, err
+	}
+	failed, err := t.failedTold(s.Round)
 	if err != nil {
 		return s, err
 	}
@@ -226,11 +251,8 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Told = slices.Concat(checks, tests)
+	s.Told = slices.Concat(s.roundTold(request), failed, checks, tests)
 	if s.Stat, err = stat(ctx, t, s.From, p.Commit, linesTold); err != nil {
-		return s, err
-	}
-	if s.Files, err = changed(ctx, t, s.From, p.Commit); err != nil {
 		return s, err
 	}
 	if len(s.Stat) == 0 {
@@ -250,10 +272,11 @@ func (t Task) Show(ctx context.Context, dir string) (s Shown, err error) {
 	if p.Loose {
 		s.Stat = append(s.Stat, "some of it was not committed by the agent; it lands, too")
 	}
-	if _, err = t.ask(ctx, nil, "update-ref", t.shownRef(), p.Commit); err != nil { // keeps its objects; the journal says what was shown
+	if err := t.setRef(ctx, t.shownRef(), p.Commit); err != nil { // keeps its objects; the journal says what was shown
 		return s, err
 	}
-	return s, t.keepRound(ctx, p.Commit)
+	err = t.setRef(ctx, (Review{t}).roundRef(s.Round), p.Commit)
+	return s, err
 }
 
 func (t Task) treeOf(ctx context.Context, commit string) (string, error) {
@@ -268,17 +291,13 @@ func changed(ctx context.Context, t Task, from, to string) (int, error) {
 
 // Conflict says that a task's changes cannot be merged with the base branch.
 type Conflict struct {
-	Base   string
-	Files  []string
-	Lines  int  // of the base or of the task, whichever are more, in the conflicts; 0: not known
-	Merged bool // the base was merged into the folder, where these files have conflicts
+	Base  string
+	Files []string
+	Lines int // of the base or of the task, whichever are more, in the conflicts; 0: not known
 }
 
 func (e *Conflict) Error() string {
-	if e.Merged {
-		return fmt.Sprintf("it conflicts with branch %s. %s", e.Base, brought(e.Base, e.Files))
-	}
-	return fmt.Sprintf("it conflicts with branch %s in %s. %s", e.Base, strings.Join(e.Files, ", "), fetches(e.Base, e.Base))
+	return fmt.Sprintf("it conflicts with branch %s in %s", e.Base, strings.Join(e.Files, ", "))
 }
 
 // Blocked says that a person has to do something before it can land. Nothing was changed.
@@ -297,7 +316,7 @@ type Landed struct {
 
 // Land merges what was shown into the base branch. It is one at a time for each base branch, in the order in
 // which they begin to wait. It first looks whether it has landed already. The error is
-// *Conflict, *CheckFailed, *Again or *Blocked if it cannot land as it is.
+// *Conflict, *CheckFailed, *Again or *Blocked if it cannot land as it is. The task's folder stays as it is.
 func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) {
 	release, err := t.queue()
 	if err != nil {
@@ -330,9 +349,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			return done, nil
 		}
 		tree, err := applied(ctx, t, tip)
-		if conflict, is := errors.AsType[*Conflict](err); is {
-			return done, t.sendBack(ctx, tip, conflict)
-		} else if err != nil {
+		if err != nil {
 			return done, err
 		}
 		if now, err := t.ask(ctx, nil, "rev-parse", "--verify", tip+"^{tree}"); err != nil || now == tree {
@@ -342,11 +359,7 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			return done, &Unchecked{}
 		}
 		if !t.passed(tree) {
-			err := t.checkMerged(ctx, out, tip, tree)
-			if failed, is := errors.AsType[*CheckFailed](err); is {
-				err = t.sendBackFailed(ctx, tip, failed)
-			}
-			if err != nil {
+			if err := t.checkMerged(ctx, out, tip, tree); err != nil {
 				return done, err
 			}
 		}

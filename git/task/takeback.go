@@ -197,7 +197,7 @@ func (t Task) MakeRevert(ctx context.Context, commit string) error {
 	if err := free(t); err != nil {
 		return err
 	}
-	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), commit); err != nil {
+	if err := t.setRef(ctx, t.Ref(), commit); err != nil {
 		return err
 	}
 	err := makeFolder(ctx, t, "", commit)

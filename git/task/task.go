@@ -41,7 +41,7 @@ const (
 const (
 	FileName     = "task.json"
 	PromptName   = "task.md"
-	CommentsName = "comments.json" // what a person has not sent yet
+	CommentsName = "comments.json" // what a person said about lines, in all rounds
 
 	AttachmentsName = "attachments" // the folder of files that were given with it
 	preparedName    = "prepared"    // there is one when the folder may hold what was written by other programs
@@ -51,9 +51,6 @@ const (
 	ReviewBegunName = "review.json"   // while it works
 	FindingsName    = "findings.json" // what it found
 )
-
-// RequestName is the file with what a person asked to be changed before a round of the work, from 1.
-func RequestName(round int) string { return fmt.Sprintf("request-%d.md", round) }
 
 // File is the environment variable in which a step of a task finds its task.json.
 const File = "FAIRLEAD_TASK"
@@ -182,6 +179,24 @@ func (t Task) ask(ctx context.Context, env []string, args ...string) (string, er
 	return strings.TrimSuffix(said, "\n"), err
 }
 
+// refLockMax is how long a lock of one of Fairlead's own refs can be a live git's: one writes a ref in milliseconds.
+const refLockMax = 10 * time.Second
+
+// setRef sets one of Fairlead's own refs. A lock of it that is older than refLockMax is of a git that was killed, and is removed.
+func (t Task) setRef(ctx context.Context, ref, commit string) error {
+	_, err := t.ask(ctx, nil, "update-ref", ref, commit)
+	lock := filepath.Join(t.Git, filepath.FromSlash(ref)+".lock")
+	info, fault := os.Lstat(lock)
+	if !worktree.GitSaidNo(err) || fault != nil || time.Since(info.ModTime()) < refLockMax {
+		return err
+	}
+	if err := without(lock); err != nil {
+		return err
+	}
+	_, err = t.ask(ctx, nil, "update-ref", ref, commit)
+	return err
+}
+
 // Place finds the repository of a workspace, and the base branch: the given one or the current one. The error
 // says what is missing.
 func Place(ctx context.Context, workspace, base string) (t Task, err error) {
@@ -268,7 +283,7 @@ func (t Task) Make(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := t.ask(ctx, nil, "update-ref", t.Ref(), head); err != nil { // what it began with stays in the repository
+	if err := t.setRef(ctx, t.Ref(), head); err != nil { // what it began with stays in the repository
 		return err
 	}
 	return makeFolder(ctx, t, "", "")

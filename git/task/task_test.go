@@ -352,6 +352,7 @@ func TestLandBlocked(t *testing.T) {
 	if _, err := w.land(&w.task); !errors.As(err, &conflict) || !slices.Equal(conflict.Files, []string{"a.txt"}) {
 		t.Fatalf("conflict: %v", err)
 	}
+	w.must(func() error { _, err := w.sendBack(); return err }())
 	w.put(w.task.Tree, "a.txt", "one\nagent\nthree\n")
 	w.git(w.task.Tree, "commit", "--quiet", "-am", "merged")
 	if _, err := w.land(&w.task); err != nil || w.onBase("a.txt") != "one\nagent\nthree" {

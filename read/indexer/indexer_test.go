@@ -351,10 +351,10 @@ func TestTasks(t *testing.T) {
 			t.Errorf("%s: %q", q, got)
 		}
 	}
-	put(task.RequestName(1), "hull.go:3: this barnacle stays, please\n")
+	put(task.RequestName(2), "hull.go:3: this barnacle stays, please\n") // round 1 has none
 	os.Remove(filepath.Join(dir, task.CommentsName))
 	b.settle()
-	if got := b.found("barnacle stays"); !strings.HasPrefix(got, "task T1 request-1 at -1") || strings.Contains(got, "\n") {
+	if got := b.found("barnacle stays"); !strings.HasPrefix(got, "task T1 request-2 at -1") || strings.Contains(got, "\n") {
 		t.Errorf("after the request: %q", got)
 	}
 	b.change("run/T1", "running", "", &team.RunLeft{})

@@ -109,7 +109,7 @@ func (b *batch) taskFiles(s *search.Source) error {
 	}
 	b.replace = append(b.replace, search.Place{Kind: search.Task, Entity: id})
 	add("", t.Text, s.Time)
-	for round := 1; round <= roundsMax; round++ {
+	for _, round := range requestsOf(s.File) {
 		name := filepath.Join(s.File, task.RequestName(round))
 		text, err := readText(name)
 		if err != nil {
@@ -158,19 +158,25 @@ func changedAt(path string, otherwise time.Time) time.Time {
 	return otherwise
 }
 
+// requestsOf are the rounds of a task in which a person asked for changes: not every round has a request.
+func requestsOf(dir string) []int {
+	rounds, err := task.Requests(dir)
+	if err != nil {
+		return nil // the folder was removed
+	}
+	return rounds[max(0, len(rounds)-roundsMax):]
+}
+
 // looksOf changes when a file of a task changes.
 func looksOf(dir string) string {
 	names := []string{task.FileName, task.CommentsName, task.FindingsName}
-	for round := 1; round <= roundsMax; round++ {
+	for _, round := range requestsOf(dir) {
 		names = append(names, task.RequestName(round))
 	}
 	var b strings.Builder
-	for i, name := range names {
+	for _, name := range names {
 		info, err := os.Stat(filepath.Join(dir, name))
 		if err != nil {
-			if i > 2 {
-				break // rounds have no gaps
-			}
 			continue
 		}
 		fmt.Fprintf(&b, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())

@@ -98,7 +98,9 @@ type TaskView struct {
 	After        []string       `json:"after,omitempty" doc:"The tasks for which it waits or waited"`
 	FilesChanged int            `json:"files_changed" doc:"As it was last shown"`
 	LandedCommit string         `json:"landed_commit,omitempty"`
-	Landing      *TaskNotLanded `json:"landing,omitempty" doc:"Why its newest landing failed; until it is approved again"`
+	Landing      *TaskNotLanded `json:"landing,omitempty" doc:"Why its newest landing failed; until it is approved again or sent back"`
+	Checkout     string         `json:"checkout,omitempty" doc:"The worktree in which a person works on it; only while the task waits for that person"`
+	Overlaps     []TaskOverlap  `json:"overlaps,omitempty" doc:"Other open tasks that change the same files; only in the list of tasks, and for 20 of them"`
 	Asked        *TaskAsked     `json:"asked,omitempty" doc:"What a person is asked to approve; only while the task waits for that"`
 	PullRequest  string         `json:"pull_request,omitempty" doc:"The URL of its pull request, while that is open and after"`
 	Issue        string         `json:"issue,omitempty" doc:"The URL of the issue that it is from"`
@@ -133,6 +135,16 @@ type TaskUndone struct {
 	Because  string `json:"because,omitempty" doc:"Why the branch was not moved back"`
 }
 
+// TaskCheckout is a worktree of the repository in which a person works on a task.
+type TaskCheckout struct {
+	ID     string `json:"id"`
+	Dir    string `json:"dir"`
+	Branch string `json:"branch" doc:"In the person's repository, while the worktree is there"`
+	Base   string `json:"base" doc:"The branch on which the task lands"`
+	Done   bool   `json:"done" doc:"The worktree and its branch are removed"`
+	Newer  bool   `json:"newer" doc:"Commits of it are the task's now, which is checked and shown again"`
+}
+
 // TaskPushed is what of a task was pushed to a remote.
 type TaskPushed struct {
 	ID     string `json:"id"`
@@ -160,8 +172,11 @@ type TaskAsked struct {
 	Commit string `json:"commit" doc:"A commit with that tree"`
 	From   string `json:"from" doc:"The commit of the base branch that it is compared with"`
 
+	Round     int  `json:"round,omitempty" doc:"The round that is shown, from 1: a request is about it, and begins the next one"`
+	Unchanged bool `json:"unchanged,omitempty" doc:"A person asked for changes, and the content is what was shown before"`
+
 	GoverningHash string   `json:"governing_hash,omitempty" doc:"The hash that an approval has to name as governing, if governing files are changed"`
-	Told          []string `json:"told,omitempty" doc:"What a person has to know: where the checks ran, what they said with the base's files, tests that are changed or deleted"`
+	Told          []string `json:"told,omitempty" doc:"What a person has to know: that nothing was changed, checks that failed before, calls that were denied, where the checks ran, what they said with the base's files, tests that are changed or deleted"`
 	Governing     []string `json:"governing,omitempty" doc:"The changed files that decide what runs later; a long list ends with how many more there are"`
 }
 

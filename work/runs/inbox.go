@@ -63,6 +63,7 @@ type StepAsked struct {
 	view.InboxItem
 	lease workflow.Lease
 	dir   string // the folder that artifacts are relative to; empty: there are none to read
+	run   string // the run's folder
 }
 
 // stepAsked is a step that waits for an answer. It runs in the loop.
@@ -78,7 +79,7 @@ func stepAsked(t *team.Team, r *workflow.Run, lease workflow.Lease) StepAsked {
 			item.Artifacts = []string{shown.Diff}
 		}
 	}
-	return StepAsked{InboxItem: item, lease: lease, dir: workedOn(r.RepoDir, how)}
+	return StepAsked{InboxItem: item, lease: lease, dir: workedOn(r.RepoDir, how), run: runDir(r)}
 }
 
 // InboxItem is a step that waits for an answer.
@@ -149,6 +150,7 @@ func (a StepAsked) WithFiles() view.InboxItem {
 	if item.Kind != view.InboxStepWaits {
 		return item
 	}
+	sayByHand(item.Task, a.run)
 	if root, err := os.OpenRoot(a.dir); err == nil {
 		defer root.Close()
 		names := item.Artifacts

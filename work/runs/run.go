@@ -467,7 +467,7 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 	var q *stepQuestion
 	var asked task.Asked
 	var governs task.Governs
-	isTask := false
+	isTask, dir := false, ""
 	if err := c.loop.View(ctx, func(t *team.Team) {
 		r := t.Runs[id]
 		if r == nil {
@@ -478,7 +478,7 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
 				if k := t.Tasks[id]; k != nil {
-					isTask, asked, governs = true, k.Shown.Asked, k.Shown.Governs
+					isTask, asked, governs, dir = true, k.Shown.Asked, k.Shown.Governs, runDir(r)
 				}
 			}
 		}
@@ -487,6 +487,11 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 	}
 	if q == nil {
 		return 0, c.noQuestion(ctx, id, step)
+	}
+	if isTask {
+		if err := NotByHand(task.Task{ID: id, Run: dir}, "answer"); err != nil {
+			return 0, err
+		}
 	}
 	if err := c.stillShown(ctx, id, step, answer.Shown); err != nil {
 		return 0, err
@@ -513,8 +518,8 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 		Lease: q.lease, Rejected: !in.Approved, By: by.ID, Note: in.Note,
 		Record: workflow.Answer{Tree: asked.Tree, Named: answer.Tree != "", Governing: governs.Hash},
 	}
-	if isTask {
-		return c.answerRun(ctx, by, id, what) // no program reads a file of it, and none approves it
+	if isTask { // no program reads a file of its answer, and none approves it
+		return c.answerTask(ctx, by, id, dir, what)
 	}
 	if err := os.MkdirAll(filepath.Dir(q.path), DirMode); err != nil {
 		return 0, fmt.Errorf("keep the answer: %w", err)
@@ -523,6 +528,22 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 		return 0, fmt.Errorf("keep the answer: %w", err)
 	}
 	return c.answerRun(ctx, by, id, what)
+}
+
+// answerTask answers the question about a task. The request that a rejection makes is there before its agent can begin.
+func (c *Controller) answerTask(ctx context.Context, by change.Actor, id, dir string, what workflow.AnswerRead) (uint64, error) {
+	remove := func() {}
+	if what.Rejected {
+		var err error
+		if remove, err = keepRejection(ctx, dir, what.Note); err != nil {
+			return 0, err
+		}
+	}
+	seq, err := c.answerRun(ctx, by, id, what)
+	if errors.As(err, new(*table.Refusal)) { // after any other error it may have been taken
+		remove()
+	}
+	return seq, err
 }
 
 // noQuestion reports that a step does not wait for an answer, and what its state is.

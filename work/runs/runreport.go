@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
+	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/marker"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
@@ -126,7 +128,7 @@ func (r *reportReader) note(pieces []marker.Piece) {
 }
 
 // printed copies a session's raw output to the reader.
-func (c *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to *reportReader) error {
+func (c *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Session, to io.Writer) error {
 	out, err := c.opts.Host.Output(ctx, s.ID, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -141,7 +143,7 @@ func (c *Controller) printed(ctx context.Context, _ *sessions.Slot, s team.Sessi
 
 // spoken copies the text of an agent whose output is a protocol. The output of its tools is left
 // out, because the agent did not write it.
-func (c *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to *reportReader) error {
+func (c *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Session, to io.Writer) error {
 	conv := m.Driver.Converse(driver.Agent{Name: m.Conf.Name}, sessions.SessionFor(m, s), sessions.ReadOnly{E: c.sessions, Session: s.ID})
 	for fact, err := range conv.Facts(ctx, 0) {
 		if err != nil {
@@ -150,12 +152,40 @@ func (c *Controller) spoken(ctx context.Context, m *sessions.Slot, s team.Sessio
 		if fact.Kind != driver.Said || fact.Tool != "" {
 			continue
 		}
-		_, _ = to.Write([]byte(fact.Text)) // Write accepts all input
-		if !fact.Part {
-			_, _ = to.Write([]byte("\n"))
+		_, err = to.Write([]byte(fact.Text))
+		if err == nil && !fact.Part {
+			_, err = to.Write([]byte("\n"))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// errHeard ends the reading of an answer at its first word.
+var errHeard = errors.New("the answer has a word")
+
+// firstWord takes text up to its first word, and then returns errHeard.
+type firstWord struct{}
+
+func (firstWord) Write(b []byte) (int, error) {
+	if len(bytes.TrimSpace(b)) > 0 {
+		return 0, errHeard
+	}
+	return len(b), nil
+}
+
+// silent reports whether an agent that has ended well has said nothing. A program without a protocol need not say anything.
+func (c *Controller) silent(ctx context.Context, m *sessions.Slot, s team.Session) (bool, error) {
+	if name := m.Driver.Name(); name == sessions.PoolDriver || name == config.DriverExec {
+		return false, nil
+	}
+	err := c.spoken(ctx, m, s, firstWord{})
+	if errors.Is(err, errHeard) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // WithReport adds the step's report to the end of a session that left no process or output. The

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
-	"github.com/fairlead-dev/fairlead/core/task"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
@@ -22,6 +24,9 @@ func (c *Controller) Runs(ctx context.Context) ([]view.RunView, error) {
 			views = append(views, c.runView(t, t.Runs[id]))
 		}
 	})
+	for i := range views {
+		sayByHand(views[i].Task, filepath.Dir(views[i].StateFile))
+	}
 	slices.SortStableFunc(views, func(a, b view.RunView) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	return views, err
 }
@@ -54,7 +59,18 @@ func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, erro
 			shown.Steps = taskSteps(k, shown.Steps)
 		}
 	})
+	sayByHand(shown.Task, filepath.Dir(shown.StateFile))
 	return shown, cmp.Or(err, unknown)
+}
+
+// sayByHand says where a person works on a task that waits. dir is the run's folder.
+func sayByHand(t *view.TaskView, dir string) {
+	if t == nil || t.Status != view.TaskNeedsYou {
+		return
+	}
+	if c, err := (task.Task{ID: t.ID, Run: dir}).ByHand(); err == nil && !c.Half { // an order about it says what is wrong with the file
+		t.Checkout = c.Dir
+	}
 }
 
 func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
@@ -103,17 +119,17 @@ func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) 
 }
 
 // taskSteps are the steps of a task: those of its run, with what the functions between them have made.
-func taskSteps(k *task.Task, of []view.StepView) (steps []view.StepView) {
+func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 	for _, s := range of {
 		if workflow.NotOrdered == s.WaitsFor {
 			s.WaitsFor = "" // its turn comes
 		}
 		switch {
-		case s.ID == string(task.Merged) && k.Job != task.Merged:
+		case s.ID == string(state.Merged) && k.Job != state.Merged:
 			continue
-		case s.ID == string(task.Work) && k.Made && k.Round == 1:
+		case s.ID == string(state.Work) && k.Made && k.Round == 1:
 			s.Status = string(workflow.Skipped) // its content was there
-		case s.ID == string(task.Approve):
+		case s.ID == string(state.Approve):
 			s.Logs, s.Artifacts = view.Some(k.Shown.Lines), []string{}
 			if k.Shown.Diff != "" {
 				s.Artifacts = []string{k.Shown.Diff}
@@ -121,16 +137,16 @@ func taskSteps(k *task.Task, of []view.StepView) (steps []view.StepView) {
 		}
 		steps = append(steps, s)
 	}
-	if n := len(steps); n > 0 && steps[n-1].ID == string(task.Land) {
+	if n := len(steps); n > 0 && steps[n-1].ID == string(state.Land) {
 		return steps
 	}
-	land := view.StepView{ID: string(task.Land), Status: string(workflow.Pending), Artifacts: []string{}, Logs: []string{}}
+	land := view.StepView{ID: string(state.Land), Status: string(workflow.Pending), Artifacts: []string{}, Logs: []string{}}
 	switch {
-	case k.Status == task.Landing && k.Job == task.Land:
+	case k.Status == state.Landing && k.Job == state.Land:
 		land.Status = string(workflow.Running)
-	case k.Status == task.Done:
+	case k.Status == state.Done:
 		land.Status, land.Logs = string(workflow.Completed), []string{k.Said}
-	case k.Status == task.NeedsYou && k.NeedsHelp():
+	case k.Status == state.NeedsYou && k.NeedsHelp():
 		land.Status, land.LastError = string(workflow.Failed), k.Why
 	case k.Failure.Kind != "":
 		land.LastError = k.Why

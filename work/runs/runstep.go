@@ -57,8 +57,9 @@ type StepFacts struct {
 
 	sentBy  workflow.StepID // the gate that sent the run back to this step; empty: none
 	sentWhy string
-	round   int // how often the run was sent back to this step
-	again   int // how often this step asked to be run again
+	request string // what sends a task back, if there is more of it than sentWhy has; see requested
+	round   int    // how often the run was sent back to this step
+	again   int    // how often this step asked to be run again
 
 	asked task.Asked // of a task: what the newest question shows
 }
@@ -280,6 +281,11 @@ func (c *Controller) launchAgent(ctx context.Context, m *sessions.Slot, s team.S
 		}
 	}
 	images := f.images()
+	if f.how.Task != nil {
+		if f.request, err = f.requested(ctx); err != nil {
+			return sessions.PreparedLaunch{}, err
+		}
+	}
 	before, err := c.handOver(ctx, f, s)
 	if err != nil {
 		return sessions.PreparedLaunch{}, err
@@ -348,7 +354,7 @@ func sentBack(f StepFacts) string {
 	}
 	why := f.sentWhy
 	if f.how.Task != nil {
-		why = cmp.Or(requested(f.sentBy, f.dir, f.round), found(f), why)
+		why = cmp.Or(f.request, found(f), why)
 	}
 	return fmt.Sprintf("\n\nWhat you did was sent back by the step %s of this run:\n\n%s\n", f.sentBy, strings.TrimSpace(why))
 }
@@ -475,6 +481,13 @@ func (c *Controller) StepOver(ctx context.Context, m *sessions.Slot, s team.Sess
 	}
 	if report == nil {
 		return ctx.Err() == nil
+	}
+	if f.how.Task != nil && step == task.StepWork && what.Outcome == control.OK {
+		if silent, err := c.silent(ctx, m, s); err != nil {
+			c.log.Warn("whether an answer has a word is not known", "run", run, "session", s.ID, "error", err)
+		} else if silent {
+			report.Facts.Metrics = append(report.Facts.Metrics, workflow.Metric{Name: task.MetricSilent, Value: "true"})
+		}
 	}
 	if report.Warning != "" {
 		c.log.Warn(report.Warning, "run", run, "step", step)

@@ -71,22 +71,53 @@ func JournaledTask(t *team.Team, id string) (workspace string, is task.Task) {
 		task.Task{ID: id, Text: how.Text, Agent: how.Agent, Run: runDir(r), Tree: how.Tree, Base: how.Base, Branch: how.Branch}
 }
 
-// requested is what a person asked to be changed before a round of the work, if `fairlead request` asked; empty
-// otherwise. dir is the run's folder.
-func requested(gate workflow.StepID, dir string, round int) string {
-	name := task.RequestName(round)
-	switch gate {
+// requested is what sends a task back to its agent, if a file has more of it than the reason in the journal: what a person asked for in
+// the round that was shown last, or what a forge says of a pull request. It is empty otherwise.
+func (f StepFacts) requested(ctx context.Context) (string, error) {
+	name := task.FeedbackName
+	switch f.sentBy {
+	case task.StepLand:
 	case task.StepApprove:
-	case task.StepLand: // a pull request sends back more than fits into a reason
-		name = task.FeedbackName
+		t, err := f.task()
+		if err != nil {
+			return "", err
+		}
+		round, err := (task.Review{Task: t}).Requested(ctx)
+		if err != nil || round == 0 {
+			return "", err
+		}
+		name = task.RequestName(round)
 	default:
-		return ""
+		return "", nil
 	}
-	text, err := sessions.ReadUpTo(filepath.Join(dir, name), requestBytesMax)
+	text, err := sessions.ReadUpTo(filepath.Join(f.dir, name), requestBytesMax)
 	if err != nil {
-		return ""
+		return "", nil //nolint:nilerr // the journal has a short form of it
 	}
-	return strings.TrimSpace(string(text))
+	return strings.TrimSpace(string(text)), nil
+}
+
+// keepRejection writes what a person said who rejects a task, if `fairlead request` has not: a rejection ends a round, too. remove takes
+// it back.
+func keepRejection(ctx context.Context, dir, note string) (remove func(), err error) {
+	remove = func() {}
+	t, err := task.Load(filepath.Join(dir, task.FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return remove, nil
+	} else if err != nil {
+		return remove, err
+	}
+	review := task.Review{Task: t}
+	if there, err := review.Requested(ctx); err != nil || there > 0 {
+		return remove, err
+	}
+	round, err := review.Round(ctx)
+	if err != nil {
+		return remove, err
+	}
+	name := filepath.Join(dir, task.RequestName(round))
+	text := cmp.Or(strings.TrimSpace(note), "It was rejected, and no reason was given.")
+	return func() { _ = os.Remove(name) }, os.WriteFile(name, []byte(text+"\n"), 0o600)
 }
 
 // startTask starts a task: it makes the folder and the files, and begins the run. After a refusal nothing is left.

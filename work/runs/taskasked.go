@@ -19,6 +19,19 @@ import (
 // would be the prefix of another tree, too.
 const treeDigits = view.TreeDigits
 
+// workTold are lines about the newest answer of a task's agent for the person who decides.
+func workTold(r *workflow.Run) (lines []string) {
+	if _, work, ok := r.Find(task.StepWork); ok {
+		for _, sentence := range work.Denied {
+			lines = append(lines, "the last answer of its agent: "+sentence)
+		}
+	}
+	if _, work, ok := r.Find(task.StepWork); ok && work.Metric(task.MetricSilent) != "" {
+		lines = append(lines, "the last answer of its agent ended without a word")
+	}
+	return lines
+}
+
 // governingOf are the patterns of files that are governing besides those of the table: those of the configuration in force, and what it
 // names.
 func governingOf(conf *config.Config, workspace string) []string {
@@ -33,18 +46,23 @@ func governingOf(conf *config.Config, workspace string) []string {
 
 // allowed refuses an approval of governing files without a separate yes for exactly these.
 func allowed(id, yes string, g task.Governs) error {
-	if yes == g.Hash {
+	reason := g.Wants(id, yes)
+	if reason == "" {
 		return nil
 	}
-	reason := "the question shows no file that decides what runs later; leave --governing out"
-	switch {
-	case g.Hash == "":
-	case yes == "":
-		reason = fmt.Sprintf("it changes files that decide what runs later, outside of the agent's bounds: %s. Look at them: fairlead diff %s. If you want them, add --governing %s", strings.Join(g.Files, ", "), id, g.Hash)
-	default:
-		reason = fmt.Sprintf("--governing %.32s is not what is shown now: %s. Look at it again: fairlead diff %s. If you want it, add --governing %s", yes, strings.Join(g.Files, ", "), id, g.Hash)
-	}
 	return &table.Refusal{Subject: "task " + id, Event: "approve", State: string(workflow.Waiting), Row: "W9", Reason: reason}
+}
+
+// NotByHand refuses an order about a task that a person has checked out: what is committed there would not be part of it.
+func NotByHand(t task.Task, event string) error {
+	c, err := t.ByHand()
+	if err != nil || c.Dir == "" {
+		return err
+	}
+	return &table.Refusal{
+		Subject: "task " + t.ID, Event: event, State: string(workflow.Waiting), Row: "W9",
+		Reason: "it is checked out in " + c.Dir + "; " + t.DoneWords(),
+	}
 }
 
 // named refuses an approval of another tree than the one that a question shows.

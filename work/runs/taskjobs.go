@@ -164,7 +164,7 @@ func show(ctx context.Context, t task.Task, job taskJob) state.JobEnded {
 		lines = append(lines, shown.Governs.Line())
 	}
 	ended := state.JobEnded{Outcome: state.OK, Shown: state.Shown{
-		Asked: shown.Asked, Governs: shown.Governs, Files: shown.Files, Told: shown.Told,
+		Asked: shown.Asked, Governs: shown.Governs, Files: shown.Files, Told: shown.Told, Round: shown.Round, Unchanged: shown.Unchanged,
 		Lines: slices.Concat(lines, shown.Told, shown.Stat), Diff: shown.Diff,
 	}}
 	if known.Number > 0 && (shown.Governs.Hash == "" || shown.Governs.Hash == job.is.Yes.Governing) {
@@ -179,12 +179,12 @@ func land(ctx context.Context, t task.Task) state.JobEnded {
 	done, err := t.Land(ctx, &out)
 	ended := state.JobEnded{Outcome: state.OK, Landed: done.Commit, Failure: task.FailureOf(err)}
 	if err != nil {
-		ended.Why = err.Error()
+		ended.Why = cmp.Or(task.AsksAgain(err, t.Base), err.Error())
 	}
 	switch {
 	case errors.As(err, new(*task.Unchecked)):
 		ended.Outcome = state.Recheck
-	case errors.As(err, new(*task.Again)), errors.As(err, new(*task.Conflict)):
+	case task.AsksAgain(err, t.Base) != "":
 		ended.Outcome = state.Again
 	case err != nil:
 		ended.Outcome = state.Room

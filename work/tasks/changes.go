@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	requestsMax     = 50 // of one task; a gate sends it back less often
+	requestsMax     = 50 // of one task: the newest
 	requestBytesMax = 64 << 10
 )
 
@@ -32,6 +32,11 @@ func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v vi
 	if err != nil {
 		return v, err
 	}
+	all, err := c.runs.Runs(ctx)
+	if err != nil {
+		return v, err
+	}
+	overlaps := c.Overlaps(ctx, all)[id]
 	release, err := c.look(ctx)
 	if err != nil {
 		return v, err
@@ -39,7 +44,7 @@ func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v vi
 	defer release()
 	v = view.TaskChanges{
 		Text: t.Text, Base: t.Base, Land: t.How, Files: []diff.ChangedFile{}, Attached: attached(t), Requests: requests(t),
-		Checks: checks(t),
+		Checks: checks(t), Overlaps: overlaps,
 	}
 	newest, begin, err := c.newest(ctx, t, r, &v)
 	if err != nil {
@@ -56,18 +61,30 @@ func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v vi
 			return v, err
 		}
 	}
-	all, more, err := list(ctx, t, v.From, v.To)
+	files, more, err := list(ctx, t, v.From, v.To)
 	if err != nil {
 		return v, err
 	}
 	v.More = more
-	for _, e := range all {
+	for _, e := range files {
 		v.Files = append(v.Files, e.ChangedFile)
 	}
 	rounds, err := t.Rounds(ctx)
 	if err != nil {
 		return v, err
 	}
+	if v.Round, err = t.Round(ctx); err != nil {
+		return v, err
+	}
+	said, err := t.Comments()
+	if err != nil {
+		v.Told = append(slices.Clone(v.Told), err.Error())
+	}
+	threads, err := t.Threads(ctx, said, v.From, v.To)
+	if err != nil {
+		return v, err
+	}
+	v.Comments = listed(threads)
 	v.Rounds = []view.TaskRound{}
 	for _, one := range rounds {
 		v.Rounds = append(v.Rounds, view.TaskRound{Round: one.Number, Commit: one.Commit})
@@ -88,7 +105,7 @@ func (c *Controller) TaskChanges(ctx context.Context, id, from, to string) (v vi
 func (c *Controller) newest(ctx context.Context, t task.Review, r view.RunView, v *view.TaskChanges) (commit, from string, err error) {
 	switch asked := r.Task.Asked; {
 	case asked != nil && t.Has(ctx, asked.Commit, asked.From):
-		v.Shown, v.Tree, v.Govern, v.Told = asked.Commit, asked.Tree, asked.GoverningHash, asked.Told
+		v.Shown, v.Tree, v.Govern, v.Told, v.Same = asked.Commit, asked.Tree, asked.GoverningHash, asked.Told, asked.Unchanged
 		return asked.Commit, asked.From, nil
 	case asked != nil: // another machine has shown it
 		commit, err = t.Kept(ctx)
@@ -208,9 +225,13 @@ func checks(t task.Review) []view.TaskCheck {
 // requests are what a person asked to be changed so far.
 func requests(t task.Review) []view.TaskRequest {
 	all := []view.TaskRequest{}
-	for round := 1; round <= requestsMax; round++ {
+	rounds, err := task.Requests(t.Run)
+	if err != nil {
+		return all
+	}
+	for _, round := range rounds[max(0, len(rounds)-requestsMax):] {
 		text, err := sessions.ReadUpTo(filepath.Join(t.Run, task.RequestName(round)), requestBytesMax)
-		if err == nil { // a round that began with a failed check has none
+		if err == nil {
 			all = append(all, view.TaskRequest{Round: round, Text: strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD")})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/fairlead-dev/fairlead/core/change"
@@ -17,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/git/forge"
 	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
 )
@@ -28,6 +30,7 @@ type Controller struct {
 
 	answers sync.Mutex // one answer or change of comments at a time: they look first, then act
 	looks   chan struct{}
+	touched touched
 }
 
 // looksMax is how many requests run git at the same time; others wait.
@@ -87,43 +90,67 @@ func (c *Controller) look(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// noteBytesMax bounds the note of an answer; the whole text is in a file.
+const noteBytesMax = 900
+
 // refuse is the answer to an order that does not fit the task's state.
 func refuse(id, event string, now view.TaskView, format string, args ...any) error {
 	return &table.Refusal{Subject: "task " + id, Event: event, State: now.Status, Row: "W9", Reason: fmt.Sprintf(format, args...)}
 }
 
 // RequestTask sends the comments and a text back to the agent. shown is the commit that the person looked at; empty:
-// it is not checked.
+// it is not checked. If its landing met a conflict or a check that failed, the agent is told that, too, and gets the newest base.
 func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text, shown string) (uint64, error) {
 	const event = "request"
+	ctx = context.WithoutCancel(ctx) // a merge into a large folder may take longer than the caller waits
 	c.answers.Lock()
 	defer c.answers.Unlock()
 	t, r, err := c.waits(ctx, id, event, shown)
 	if err != nil {
 		return 0, err
 	}
+	if err := notByHand(t, event); err != nil {
+		return 0, err
+	}
 	all, err := t.Comments()
 	if err != nil {
 		return 0, err
 	}
-	words, note := task.RequestText(text, all)
-	if words == "" {
-		return 0, refuse(id, event, *r.Task, "there is nothing to send; write a text, or comment on a line first")
-	}
-	round := 1
-	for _, s := range r.Steps {
-		if s.ID == task.StepWork {
-			round = s.Iteration + 1
-		}
-	}
-	if err := os.WriteFile(filepath.Join(t.Run, task.RequestName(round)), []byte(words), 0o600); err != nil {
-		return 0, err
-	}
-	seq, err := c.runs.Answer(ctx, by, id, task.StepApprove, view.StepAnswer{Rejected: true, Note: note})
+	round, err := t.Round(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return seq, t.SetComments(nil)
+	words, note := task.RequestText(text, c.placed(ctx, t, r, all))
+	if r.Task.Unlanded() {
+		var failed task.Failure
+		if err := c.loop.View(ctx, func(now *team.Team) { failed = now.Tasks[id].Failure }); err != nil {
+			return 0, err
+		}
+		more, err := t.SendBack(ctx, failed)
+		if err != nil {
+			return 0, blocked(id, event, r, fmt.Errorf("bring the newest %s to task %s: %w", t.Base, id, err))
+		}
+		words, note = strings.TrimPrefix(words+"\n"+more+"\n", "\n"), cmp.Or(note, clip.Text(r.Task.Why, noteBytesMax))
+	}
+	if words == "" {
+		return 0, refuse(id, event, *r.Task, "there is nothing to send; write a text, or comment on a line first")
+	}
+	name := filepath.Join(t.Run, task.RequestName(round))
+	if err := os.WriteFile(name, []byte(words), 0o600); err != nil {
+		return 0, err
+	}
+	seq, err := c.runs.Answer(ctx, by, id, task.StepApprove, view.StepAnswer{Rejected: true, Note: note})
+	if errors.As(err, new(*table.Refusal)) { // after any other error the answer may have been taken
+		return 0, errors.Join(err, os.Remove(name))
+	} else if err != nil {
+		return 0, err
+	}
+	for i := range all {
+		if all[i].New() {
+			all[i].Sent = round
+		}
+	}
+	return seq, t.SetComments(all)
 }
 
 // MergeTask approves what a question shows, or lands it again after landing failed. shown is the commit, and tree the
@@ -219,8 +246,8 @@ func asked(r view.RunView) bool {
 	return false
 }
 
-// DropTask cancels a task, waits until none of its processes is left, and removes its folder. It returns the ref
-// under which the content stays.
+// DropTask removes the checkout of a person if all there is the task's, cancels the task, waits until none of its processes is left, and
+// removes its folder. It returns the ref under which the content stays.
 func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why string) (ref string, err error) {
 	t, err := c.openToRemove(ctx, id)
 	if err != nil {
@@ -234,6 +261,9 @@ func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why stri
 	r, err := c.runs.RunByID(ctx, id)
 	if err != nil {
 		return "", err
+	}
+	if err := t.DropByHand(ctx); err != nil {
+		return "", blocked(id, "drop", r, err)
 	}
 	if r.Task.Status != view.TaskDone && r.Task.Status != view.TaskDropped {
 		if _, err := c.runs.CancelRun(ctx, by, id, "", cmp.Or(why, "dropped")); err != nil {

@@ -106,7 +106,7 @@ func TestRequests(t *testing.T) {
 	got := requests(put(t, nil, map[string]string{
 		task.RequestName(1): " also the docs\n", task.RequestName(3): "b\xff.txt",
 		task.RequestName(4): strings.Repeat("x", requestBytesMax+1),
-		task.RequestName(0): "no round", task.RequestName(requestsMax + 1): "too many",
+		task.RequestName(0): "no round", "request-2.md.bak": "another file", "request-02.md": "no number of ours",
 	}))
 	want := []view.TaskRequest{{Round: 1, Text: "also the docs"}, {Round: 3, Text: "b\uFFFD.txt"}}
 	if !reflect.DeepEqual(got, want) {
@@ -131,10 +131,17 @@ func TestAttached(t *testing.T) {
 
 func TestListed(t *testing.T) {
 	t.Parallel()
-	one := task.Comment{ID: 3, File: "a.go", Line: 7, Old: true, Quote: "q", Text: "no"}
-	if got := listed([]task.Comment{one}); !reflect.DeepEqual(got,
-		[]view.TaskComment{{ID: 3, File: "a.go", Line: 7, Old: true, Quote: "q", Text: "no"}}) {
-		t.Errorf("%+v", got)
+	here := task.Comment{ID: 3, File: "a.go", Line: 7, Old: true, Quote: "q", Text: "no", Round: 2}.Thread()
+	gone := task.Comment{ID: 4, File: "b.go", Line: 2, Text: "why", Round: 1, Sent: 1, Hunk: []string{"a", "b"}, HunkAt: 1}.Thread()
+	gone.Now, gone.Gone, gone.State = task.At{}, true, task.ThreadChanged
+	if got, want := listed([]task.Thread{here, gone}), []view.TaskComment{
+		{
+			ID: 3, File: "a.go", Line: 7, Old: true, Quote: "q", Text: "no", Round: 2, State: "open",
+			At: &view.TaskAt{File: "a.go", Line: 7, Old: true},
+		},
+		{ID: 4, File: "b.go", Line: 2, Text: "why", Round: 1, Sent: 1, State: "changed", About: []string{"  a", "> b"}},
+	}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := listed(nil); got == nil || len(got) != 0 {
 		t.Errorf("none are %v; the page needs a list", got)

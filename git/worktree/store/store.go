@@ -39,10 +39,13 @@ const (
 )
 
 // Store is a bare repository of Fairlead's.
-type Store struct{ Dir string }
+type Store struct {
+	Dir  string
+	lock *os.File // this process's, while it changes the store
+}
 
 // Of is the store of the folder with fairlead.yaml.
-func Of(workspace string) Store { return Store{filepath.Join(workspace, ".fairlead", "git")} }
+func Of(workspace string) Store { return Store{Dir: filepath.Join(workspace, ".fairlead", "git")} }
 
 // For is the store of the repository of a folder, for a run: another one than that of the workspace if the folder lies in another
 // repository.
@@ -51,7 +54,7 @@ func For(workspace, folder string) Store {
 	if top == topOf(workspace) {
 		return Of(workspace)
 	}
-	return Store{filepath.Join(workspace, ".fairlead", OthersDir, fmt.Sprintf("%.16x", sha256.Sum256([]byte(top))))}
+	return Store{Dir: filepath.Join(workspace, ".fairlead", OthersDir, fmt.Sprintf("%.16x", sha256.Sum256([]byte(top))))}
 }
 
 // There is the folder of a store; empty: it has not been made.
@@ -81,7 +84,14 @@ var onForge = []string{"refs/fairlead/tasks/*.base", "refs/fairlead/tasks/*.remo
 
 func (s Store) git(ctx context.Context, args ...string) (string, error) {
 	env := []string{"GIT_DIR=" + s.Dir, "GIT_NO_REPLACE_OBJECTS=1"}
-	said, err := worktree.Git{Dir: s.Dir}.Run(ctx, worktree.GitWorkMax, env, nil, slices.Concat(worktree.Pinned, args)...)
+	g := worktree.Git{Dir: s.Dir}
+	if s.lock != nil {
+		var err error
+		if g, err = g.Holding(s.lock); err != nil {
+			return "", err
+		}
+	}
+	said, err := g.Run(ctx, worktree.GitWorkMax, env, nil, slices.Concat(worktree.Pinned, args)...)
 	return strings.TrimSuffix(said, "\n"), err
 }
 
@@ -89,7 +99,7 @@ func (s Store) git(ctx context.Context, args ...string) (string, error) {
 // folder is repo. The first call makes the store. Bases of earlier calls are refreshed, too. A repository of which git
 // has only a part (a partial clone) is shared, and not copied.
 func (s Store) Refresh(ctx context.Context, repo string, bases ...string) error {
-	release, err := s.lock()
+	release, err := s.hold()
 	if err != nil {
 		return err
 	}
@@ -249,10 +259,28 @@ func (s Store) tidy(ctx context.Context) error {
 	return err
 }
 
-// lock makes other processes wait: steps of several tasks refresh one store.
-func (s Store) lock() (release func(), err error) {
+// hold makes other processes wait: steps of several tasks refresh one store. Each git of this process holds the lock, too, and may outlive
+// it. So git's own locks that are there afterwards are of one that was killed, and are removed.
+func (s *Store) hold() (release func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(s.Dir), 0o700); err != nil {
 		return nil, err
 	}
-	return file.Lock(s.Dir + ".lock")
+	if s.lock, err = file.Locked(s.Dir + ".lock"); err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(s.Dir, func(path string, _ fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == filepath.Join(s.Dir, "objects"):
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".lock"):
+			return os.Remove(path)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it has not been made yet
+		return nil, errors.Join(fmt.Errorf("remove what a killed git has left in %s: %w", s.Dir, err), s.lock.Close())
+	}
+	return func() { s.lock.Close() }, nil
 }

@@ -126,6 +126,29 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// A git that was killed leaves locks in the store, which no other program writes. The next refresh removes them.
+func TestRefreshAfterAKilledGit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.refresh("main")
+	next := w.commit("second")
+	locks := []string{"refs/heads/main.lock", "packed-refs.lock", "config.lock"}
+	for _, name := range locks {
+		if err := os.WriteFile(filepath.Join(w.store.Dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.refresh("main")
+	if got := w.git(w.store.Dir, "rev-parse", "refs/heads/main"); got != next {
+		t.Errorf("main is at %s", got)
+	}
+	for _, name := range locks {
+		if _, err := os.Lstat(filepath.Join(w.store.Dir, name)); err == nil {
+			t.Errorf("left: %s", name)
+		}
+	}
+}
+
 // What the person's repository has in part is shared; it is whole for a clone as far as it is there.
 func TestPartial(t *testing.T) {
 	t.Parallel()

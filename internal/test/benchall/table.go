@@ -71,6 +71,12 @@ func table() []bench {
 		{"cmd/fairlead", `^BenchmarkTaskStart$`, "3x", true, []row{
 			{"start of a task, 100,000 files", "BenchmarkTaskStart", "ms/task-start", "", 2000, false},
 			{"the same beside `git worktree add`", "BenchmarkTaskStart", "ms/worktree-add", "task-start/worktree-add", 0, false},
+			{"disk of a task there, without what all share", "BenchmarkTaskStart", "MB-of-a-task", "", 0, false},
+			{"disk that all tasks share", "BenchmarkTaskStart", "MB-shared-by-tasks", "", 0, false},
+			{"disk of a worktree", "BenchmarkTaskStart", "MB-of-a-worktree", "", 0, false},
+		}},
+		{"cmd/fairlead", `^BenchmarkTasks$`, "3x", true, []row{
+			{"12 tasks with an agent of 10 ms, beside git in a shell", "BenchmarkTasks", "ms/twelve-tasks", "twelve-tasks/shell", 0, false},
 		}},
 		{"app", `^BenchmarkRecover$`, "1x", true, []row{
 			{"start from a snapshot at 1,000,000 changes", "BenchmarkRecover", "ms/with-snapshot", "", 300, false},

@@ -12,7 +12,7 @@ import { Mark } from '../runs/list.js';
 import { stepLook } from '../runs/words.js';
 import { keyOf, mergeTask, requestTask } from '../tasks/actions.js';
 import { Governs, allowed } from '../tasks/governs.js';
-import { BASES, askedAgain, fileNotes, landing, some } from '../tasks/words.js';
+import { BASES, askedAgain, checkedOut, fileNotes, landing, nothingNew, some, unlanded } from '../tasks/words.js';
 import { Answer } from './approval.js';
 import { changesOf, forgetChanges } from './content.js';
 import { block, outcomes } from './words.js';
@@ -83,17 +83,20 @@ export function TaskBody({ item: i, id }) {
   const words = useFocus(`${id}-words`);
   const version = `${i.id} ${again.value}`;
   const { value: c, wrong } = changesOf(task, version).value;
+  const back = i.task ? unlanded(i.task) : false;
   const reread = () => { forgetChanges(task, version); again.value++; };
   const land = async () => { if (!await mergeTask(task, c?.tree ?? '', yes.peek())) reread(); };
   const request = async () => {
-    if (!writing.peek() || !text.value.trim()) { writing.value = true; focusOn(`${id}-words`); return; }
+    if (!back && (!writing.peek() || !text.value.trim())) { writing.value = true; focusOn(`${id}-words`); return; }
     if (!await requestTask(task, text.value.trim(), c?.shown ?? '')) reread();
   };
   if (!c) return html`<p class="soft">${wrong ? `The changes cannot be shown: ${plain(wrong, 300)}` : 'Reading the changes\u2026'}</p><div class="answer-foot"><button type="button" class="order order-plain" onClick=${() => showTask(task)}><span>Open the task</span><${Icon} name="shut" /></button></div>`;
   const last = c.requests[c.requests.length - 1];
+  const none = i.task ? nothingNew(i.task) : '';
   return html`<${Renewed} shown=${c.shown ?? ''} />
     ${c.text.trim().includes('\n') && html`<details class="need-file"><summary>The whole task</summary><pre class="ask-words">${block(c.text)}</pre></details>`}
     ${last && html`<p class="need-asked"><span class="soft">You asked in round ${last.round}:</span> ${lines(last.text, 300)}</p>`}
+    ${i.task?.checkout && html`<p class="worry-box"><${Icon} name="look" /><span>${checkedOut(i.task)}</span></p>`}
     ${i.task?.why && html`<p class="worry-box"><${Icon} name="look" /><span>${askedAgain(i.task)}</span></p>`}
     ${i.bad_input && html`<p class="worry-box"><${Icon} name="look" /><span>${plain(i.bad_input, 600)}</span></p>`}
     <${Governs} c=${c} yes=${yes} />
@@ -103,8 +106,8 @@ export function TaskBody({ item: i, id }) {
       <form onSubmit=${(/** @type {Event} */ e) => e.preventDefault()} class="ask-form" aria-label="Your answer">
       ${writing.value && html`<div class="entry"><label for="${id}-words">What should change</label><textarea ref=${words} id="${id}-words" rows="3" maxlength=${TEXT_MAX} value=${text.value} onInput=${(/** @type {any} */ e) => { text.value = e.target.value; }}></textarea></div>`}
       <div class="answer-foot">
-        <${Act} at=${keyOf('merge', task)} look="approve" icon="check" label="Approve and land" answer="yes" disabled=${!allowed(c, yes.value)} act=${land} />
-        <${Act} at=${keyOf('request', task)} look=${text.value.trim() ? 'plain' : 'quiet'} icon="send" label="Request changes" answer="no" act=${request} />
+        <${Act} at=${keyOf('merge', task)} look=${none ? 'plain' : 'approve'} icon="check" label="Approve and land" answer="yes" disabled=${!allowed(c, yes.value)} act=${land} />
+        <${Act} at=${keyOf('request', task)} look=${none ? 'primary' : text.value.trim() ? 'plain' : 'quiet'} icon="send" label=${back ? 'Send it back' : 'Request changes'} answer="no" act=${request} />
         <button type="button" class="order order-quiet" onClick=${() => showTask(task)}><span>All changes</span><${Icon} name="shut" /></button></div></form>`}
     <${Fault} at=${keyOf('merge', task)} /><${Fault} at=${keyOf('request', task)} />`;
 }

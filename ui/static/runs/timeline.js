@@ -27,7 +27,7 @@ function spansOf(run, s) {
 
 /** @param {import('./trail.js').Span} p @param {number} until */
 function words(p, until) {
-  const round = p.iteration > 0 ? `, round ${p.iteration + 1}` : '';
+  const round = p.iteration > 0 ? `, iteration ${p.iteration + 1}` : '';
   const what = p.kind === 'wait' ? 'waited for people' : `attempt ${p.attempt}`;
   return `${what}${round}: ${p.to === null ? 'running' : stepLook(p.outcome).label}, ${clock(p.from)}, ${span((p.to ?? until) - p.from)}`;
 }

@@ -46,11 +46,11 @@ export function progress(c) {
   return parts.join(', ');
 }
 
-/** The attempt and the iteration, if it is not the first: attempt 2, round 3. @param {StepView} s */
+/** The attempt and the iteration, if it is not the first: attempt 2, iteration 3. @param {StepView} s */
 export function tries(s) {
   const parts = [];
   if (s.attempts > 1) parts.push(`attempt ${s.attempts}`);
-  if (s.iteration_count > 0) parts.push(`round ${s.iteration_count + 1}`);
+  if (s.iteration_count > 0) parts.push(`iteration ${s.iteration_count + 1}`);
   if (s.loop_items) parts.push(`item ${Math.min(s.loop_items, (s.loop_index ?? 0) + 1)} of ${s.loop_items}`);
   return parts.join(', ');
 }

@@ -118,14 +118,15 @@ const BASE = '/api/v1';
  * @property {TaskView} [task] only of a run that is a task
  * @property {StepView[] | null} [steps]
  */
-/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, pull_request?: string, landing?: {failed: 'conflict' | 'checks' | 'dirty' | 'moved', files?: string[]}, asked?: {tree: string, commit: string, from: string, governing_hash?: string, governing?: string[], told?: string[]} | null, created_at: string, updated_at: string}} TaskView */
+/** @typedef {{id: string, title: string, agent: string, status: string, why?: string, failed_step?: string, branch: string, worktree: string, base: string, run_id: string, host?: string, after?: string[], files_changed: number, landed_commit?: string, checkout?: string, pull_request?: string, landing?: {failed: 'conflict' | 'checks' | 'dirty' | 'moved', files?: string[]}, asked?: {tree: string, commit: string, from: string, governing_hash?: string, governing?: string[], told?: string[], round?: number, unchanged?: boolean} | null, overlaps?: TaskOverlap[], created_at: string, updated_at: string}} TaskView */
 /** @typedef {{name: string, old_name?: string, status: string, added: number, deleted: number, binary?: boolean, governing?: boolean, old_mode?: string, new_mode?: string}} TaskFile */
 /** @typedef {{kind: 'same' | 'add' | 'del' | 'hunk' | 'note', old?: number, new?: number, t: {c?: string, x: string, m?: boolean}[] | null, more_bytes?: number}} ChangedRow */
 /** @typedef {{rows: ChangedRow[] | null, binary?: boolean, crlf?: boolean, more_rows?: number, too_large?: boolean}} ChangedRows */
 /** @typedef {{command: string, state: 'passed' | 'failed' | 'not_run', took_ms?: number, ended_at?: string, output?: string, base?: boolean}} TaskCheck */
 /** @typedef {{id: string, subject: string, author: string, at: string}} TaskCommit */
-/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, tree?: string, governing_hash?: string, told?: string[], live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], checks: TaskCheck[], attachments: {name: string, image?: string}[]}} TaskChanges */
-/** @typedef {{id: number, file?: string, line?: number, old?: boolean, quote?: string, text: string}} TaskComment a comment that is not sent yet */
+/** @typedef {{text: string, base: string, land: string, from: string, to: string, shown?: string, tree?: string, governing_hash?: string, told?: string[], unchanged?: boolean, overlaps?: TaskOverlap[], live: boolean, files: TaskFile[], more_files?: number, commits: TaskCommit[], round: number, rounds: {round: number, commit: string}[], requests: {round: number, text: string}[], comments: TaskComment[], checks: TaskCheck[], attachments: {name: string, image?: string}[]}} TaskChanges */
+/** @typedef {{id: string, status: string, files: string[], more_files?: number}} TaskOverlap another open task that changes the same files */
+/** @typedef {{id: number, file?: string, line?: number, old?: boolean, quote?: string, text: string, round?: number, sent?: number, state?: 'open' | 'changed' | 'resolved', at?: {file: string, line?: number, old?: boolean}, about?: string[]}} TaskComment sent: the round whose request has sent it; at: its place in what is shown, if that is not gone */
 /** @typedef {{name: string, bytes: number, text?: string, cut?: boolean, why?: string}} InboxFile */
 /** @typedef {{step_id: string, agent?: string, status: string, artifacts?: string[] | null, metrics?: Record<string, string>, logs?: string[] | null}} InboxStep */
 /**
@@ -476,12 +477,12 @@ export const dataURL = (blob) => new Promise((done, fail) => {
 });
 
 /** @typedef {{comments: TaskComment[] | null}} Comments */
-/** @param {string} id @returns {Promise<Comments>} */
-export const comments = (id) => get(`/runs/${name(id)}/comments`);
 /** @param {string} id @param {{file: string, line: number, old: boolean, quote: string, text: string}} one @returns {Promise<Comments>} */
 export const addComment = (id, one) => post(`/runs/${name(id)}/comments`, one);
 /** @param {string} id @param {number} n @param {string} text @returns {Promise<Comments>} */
 export const changeComment = (id, n, text) => post(`/runs/${name(id)}/comments/${n}`, { text });
+/** @param {string} id @param {number} n @param {boolean} resolved @returns {Promise<Comments>} */
+export const resolveComment = (id, n, resolved) => post(`/runs/${name(id)}/comments/${n}`, { resolved });
 /** @param {string} id @param {number} n @returns {Promise<Comments>} */
 export const removeComment = async (id, n) => (await ask(`/runs/${name(id)}/comments/${n}`, { method: 'DELETE' })).json();
 /** @param {string} id @param {{text: string, shown: string}} body @returns {Promise<{seq: number}>} */

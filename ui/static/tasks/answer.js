@@ -7,8 +7,8 @@ import { Icon } from '../shell/icons.js';
 import { dialog } from '../shell/router.js';
 import { keyOf, mergeTask, requestTask, resumeTask, undoTask } from './actions.js';
 import { Governs, allowed } from './governs.js';
-import { changes, comments, drafts, scope } from './state.js';
-import { askedAgain, checked, didNotLand, isLive, landing, some } from './words.js';
+import { changes, drafts, fresh, scope } from './state.js';
+import { askedAgain, checked, checkedOut, isLive, landing, nothingNew, some, unlanded } from './words.js';
 
 /** Longest text in characters; the server accepts no longer one. */
 const TEXT_MAX = 60_000;
@@ -22,7 +22,7 @@ export function TaskAnswer({ run }) {
   const text = useSignal(drafts.get(id) ?? '');
   const yes = useSignal('');
   const c = changes.value;
-  const n = comments.value.length;
+  const n = fresh.value.length;
   const write = (/** @type {string} */ words) => { text.value = words; drafts.set(id, words); };
   const drop = html`<button type="button" class="order order-quiet answer-drop" onClick=${() => { dialog.value = 'drop-task'; }}><${Icon} name="cross" /><span>Drop</span></button>`;
   if (t.status === 'done') {
@@ -37,21 +37,24 @@ export function TaskAnswer({ run }) {
       <${Fault} at=${keyOf(again ? 'merge' : 'resume', id)} /></div>`;
   }
   if (!c?.shown) {
-    return html`<div class="task-answer"><p class="soft">${t.status === 'landing' ? `Landing on ${plain(t.base, 100)}\u2026${t.why ? ` ${plain(t.why, 300)}.` : ''}` : isLive(t.status) ? `${didNotLand(t) ? didNotLand(t) + '. ' : ''}${t.why ? plain(t.why, 300) + '. ' : ''}You can comment now, and send it when the task waits for you.` : plain(t.why ?? '', 300)}${n > 0 ? ` ${some(n, 'comment', 'comments')} not sent.` : ''}</p>
+    return html`<div class="task-answer"><p class="soft">${t.status === 'landing' ? `Landing on ${plain(t.base, 100)}\u2026${t.why ? ` ${plain(t.why, 300)}.` : ''}` : isLive(t.status) ? `${t.why ? plain(t.why, 300) + '. ' : ''}You can comment now, and send it when the task waits for you.` : plain(t.why ?? '', 300)}${n > 0 ? ` ${some(n, 'comment', 'comments')} not sent.` : ''}</p>
       <div class="answer-foot">${t.status !== 'landing' && drop}</div></div>`;
   }
   const more = n > 0 || text.value.trim() !== '';
+  const back = unlanded(t);
+  const none = nothingNew(t);
   const send = async () => {
-    if (!more) { document.getElementById('task-words')?.focus(); return; }
+    if (!more && !back) { document.getElementById('task-words')?.focus(); return; }
     if (await requestTask(id, text.value.trim(), c.shown ?? '')) write('');
   };
   return html`<form class="task-answer" onSubmit=${(/** @type {Event} */ e) => e.preventDefault()} aria-label="Your answer">
     <div class="answer-row"><div class="entry"><label for="task-words">${n > 0 ? `${some(n, 'comment', 'comments')}, and besides` : 'What should change'}</label>
       <textarea id="task-words" rows="2" maxlength=${TEXT_MAX} placeholder=${n > 0 ? 'optional' : 'or comment on a line of the changes'} value=${text.value} onInput=${(/** @type {any} */ e) => write(e.target.value)}></textarea></div>
     <div class="answer-foot">
-      <${Act} at=${keyOf('request', id)} look=${more ? 'primary' : 'plain'} icon="send" label="Request changes" act=${send} />
-      <${Act} at=${keyOf('merge', id)} look=${more ? 'plain' : 'approve'} icon="check" label="Approve and land" disabled=${!allowed(c, yes.value)} act=${() => mergeTask(id, c.tree ?? '', yes.value)} />
+      <${Act} at=${keyOf('request', id)} look=${more || back || none ? 'primary' : 'plain'} icon="send" label=${back ? 'Send it back' : 'Request changes'} act=${send} />
+      <${Act} at=${keyOf('merge', id)} look=${more || back || none ? 'plain' : 'approve'} icon="check" label="Approve and land" disabled=${!allowed(c, yes.value)} act=${() => mergeTask(id, c.tree ?? '', yes.value)} />
       ${drop}</div></div>
+    ${t.checkout && html`<p class="worry-box"><${Icon} name="look" /><span>${checkedOut(t)}</span></p>`}
     ${t.why && html`<p class="worry-box"><${Icon} name="look" /><span>${askedAgain(t)}</span></p>`}
     <${Governs} c=${c} yes=${yes} />
     <${Outcome} c=${c} n=${n} />

@@ -11,7 +11,7 @@ import { plain } from '../shell/text.js';
 import { dialog, showTask } from '../shell/router.js';
 import { Icon } from '../shell/icons.js';
 import { needYou, tasks } from './state.js';
-import { COLUMNS, didNotLand, isLive, sorted, taskLook } from './words.js';
+import { COLUMNS, nothingNew, overlapping, sorted, taskLook } from './words.js';
 
 /** Cards shown in a column at first, and added by each "more". */
 const PAGE = 30;
@@ -23,7 +23,8 @@ function Card({ run, all }) {
   return html`<li class="task-card card-${plain(t.status, 20)}"><a class="card-link" href="#/tasks/${encodeURIComponent(run.run_id)}" onClick=${(/** @type {MouseEvent} */ e) => { if (!e.ctrlKey && !e.metaKey && !e.shiftKey) { e.preventDefault(); showTask(run.run_id); } }}><bdi>${plain(t.title, 160) || 'untitled'}</bdi></a>
     <p class="card-line"><code>${plain(run.run_id, 48)}</code><span>${plain(t.agent, 64)}</span><${OnHost} name=${t.host} /><span class="num">${span(seenUntil.value + skew.ms - since)}</span></p>
     ${t.status !== all[0] && html`<${Mark} look=${taskLook(t.status)} />`}
-    ${isLive(t.status) && didNotLand(t) && html`<p class="card-why">${didNotLand(t)}</p>`}
+    ${nothingNew(t) && html`<p class="card-why">${nothingNew(t)}</p>`}
+    ${(t.overlaps ?? []).map((o) => html`<p key=${o.id} class="card-why">${overlapping(o)}</p>`)}
     ${t.why && t.status !== 'done' && html`<p class="card-why">${plain(t.why, 160)}</p>`}
     <${WaitsForHost} is=${(/** @type {import('../shell/api.js').WaitingSession} */ w) => w.run === run.run_id} />
     ${t.files_changed > 0 || run.cost_usd ? html`<p class="card-line">${t.files_changed > 0 && html`<span class="num">${plural(t.files_changed, 'file')} changed</span>`}${run.cost_usd ? html`<span class="num">${money(run.cost_usd)}</span>` : ''}</p>` : ''}

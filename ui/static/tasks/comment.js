@@ -1,12 +1,13 @@
-// A comment on a line, and the form that writes one.
+// A comment on a line, which stays over the rounds, and the form that writes one.
 
 import { html, useEffect, useRef, useSignal } from '../shell/lib.js';
 import { Act, Fault } from '../shell/orderbutton.js';
 import { Icon } from '../shell/icons.js';
-import { lines } from '../shell/text.js';
+import { lines, plain } from '../shell/text.js';
 import { spot } from '../shell/router.js';
-import { addComment, changeComment, keyOf, removeComment } from './actions.js';
-import { editing } from './state.js';
+import { addComment, changeComment, keyOf, removeComment, resolveComment } from './actions.js';
+import { editing, placeless } from './state.js';
+import { commentState, isNew, placeOf } from './words.js';
 
 /** Longest comment in bytes; the server accepts no longer one. */
 const COMMENT_MAX = 10_000;
@@ -35,8 +36,14 @@ export function CommentForm({ task, at, text: first, name }) {
 export function Comment({ task, comment: c, name, place, where }) {
   const at = editing.value;
   if (at && at.id === c.id) return html`<${CommentForm} key=${c.id} task=${task} at=${at} text=${c.text} name=${name} />`;
-  return html`<div class="comment ${spot.value === `comment-${c.id}` ? 'spot' : ''}" id=${where ? undefined : `spot-comment-${c.id}`}><div class="comment-text">${where && html`<p class="comment-where"><code>${name}</code></p>`}<p>${lines(c.text)}</p></div>
-    <div class="comment-tools"><button type="button" class="icon-button" aria-label="Change the comment on ${name}" title="Change" onClick=${() => { editing.value = { place, file: c.file ?? '', line: c.line ?? 0, old: c.old ?? false, quote: c.quote ?? '', id: c.id }; }}><${Icon} name="pen" /></button>
-      <button type="button" class="icon-button" aria-label="Remove the comment on ${name}" title="Remove" onClick=${() => void removeComment(task, c.id)}><${Icon} name="close" /></button></div>
+  const done = c.state === 'resolved';
+  return html`<div class="comment comment-${isNew(c) ? 'new' : c.state ?? 'open'} ${spot.value === `comment-${c.id}` ? 'spot' : ''}" id=${where ? undefined : `spot-comment-${c.id}`}><div class="comment-text"><p class="comment-where">${where && html`<code>${name}</code> `}${commentState(c)}</p><p>${lines(c.text)}</p>${c.about && html`<pre class="comment-about">${lines(c.about.join('\n'))}</pre>`}</div>
+    <div class="comment-tools">${!isNew(c) ? html`<button type="button" class="plain-button" onClick=${() => void resolveComment(task, c.id, !done)}>${done ? 'Reopen' : 'Resolve'}<span class="hidden"> the comment on ${name}</span></button>` : html`<button type="button" class="icon-button" aria-label="Change the comment on ${name}" title="Change" onClick=${() => { editing.value = { place, file: c.file ?? '', line: c.line ?? 0, old: c.old ?? false, quote: c.quote ?? '', id: c.id }; }}><${Icon} name="pen" /></button>
+      <button type="button" class="icon-button" aria-label="Remove the comment on ${name}" title="Remove" onClick=${() => void removeComment(task, c.id)}><${Icon} name="close" /></button>`}</div>
     <${Fault} at=${keyOf('remove', `${task} ${c.id}`)} /></div>`;
+}
+
+/** Comments on the whole task, and those whose place is gone. @param {{task: string}} props */
+export function Placeless({ task }) {
+  return html`${placeless.value.map((c) => html`<${Comment} key=${c.id} task=${task} comment=${c} name=${c.file ? `${plain(c.file, 200)}${c.line ? `:${c.line}` : ''}, which is gone` : 'the task'} place=${placeOf(c.file ?? '', c.line ?? 0, c.old ?? false)} where />`)}`;
 }

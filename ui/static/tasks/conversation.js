@@ -93,7 +93,7 @@ export function Conversation({ run }) {
   return html`<section class="task-conversation" aria-label="Conversation">
     <article class="task-said"><h3>Task</h3><${Words} text=${c?.text ?? run.task?.title ?? ''} />
       <${Attached} task=${run.run_id} files=${c?.attachments ?? []} /></article>
-    ${(c?.requests ?? []).map((q) => html`<article key=${q.round} id=${`spot-request-${q.round}`} class="task-said task-you ${spot.value === `request-${q.round}` ? 'spot' : ''}"><h3>You asked <span class="soft">round ${q.round + 1}</span></h3><${Words} text=${q.text} /></article>`)}
+    ${(c?.requests ?? []).map((q) => html`<article key=${q.round} id=${`spot-request-${q.round}`} class="task-said task-you ${spot.value === `request-${q.round}` ? 'spot' : ''}"><h3>You asked <span class="soft">round ${q.round}</span></h3><${Words} text=${q.text} /></article>`)}
     <${Checks} />
     <section class="output" aria-labelledby="output-title"><div class="task-output-bar"><h3 id="output-title">${work?.session ? 'Output, live' : 'Output'}</h3>
       ${sessions.length > 1 && html`<label class="pick"><span class="hidden">Round</span><select value=${session} onChange=${(/** @type {any} */ e) => { picked.value = e.target.value === newest ? '' : e.target.value; }}>${sessions.map((id, i) => html`<option key=${id} value=${id}>Session ${i + 1} of ${sessions.length}</option>`)}</select></label>`}

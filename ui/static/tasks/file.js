@@ -38,7 +38,7 @@ export function File({ task, changes, n }) {
   }, [wanted, changes.from, changes.to, n]);
   const d = data.value;
   const name = plain(f.name, 300);
-  const said = [...byPlace.value.values()].flat().filter((c) => c.file === f.name).length;
+  const said = [...byPlace.value.values()].flat().filter((c) => c.at?.file === f.name && c.state !== 'resolved').length;
   const guess = Math.min(OPEN_LINES_MAX, f.added + f.deleted + 6) * ROW_PX;
   return html`<section class="df" id="file-${n}" ref=${ref} aria-label=${name}>
     <header class="df-head"><button type="button" class="df-toggle" aria-expanded=${open.value ? 'true' : 'false'} onClick=${() => { open.value = !open.value; }}><${Icon} name=${open.value ? 'open' : 'shut'} /><span class="df-name">${f.old_name ? html`<span class="soft">${plain(f.old_name, 300)} \u2192 </span>` : ''}<bdi>${name}</bdi></span></button>

@@ -26,7 +26,7 @@ function Head({ run }) {
   return html`<header class="task-head"><button type="button" class="icon-button" aria-label="All tasks" title="All tasks" onClick=${() => go('tasks')}><${Icon} name="back" /></button>
     <div class="task-title"><h2 id="task-title" tabIndex=${-1}><bdi>${plain(t.title, 200) || 'untitled'}</bdi></h2>
       <p class="task-facts"><${Mark} look=${taskLook(t.status)} /><code>${plain(run.run_id, 48)}</code><span>${plain(t.agent, 64)}</span><${OnHost} name=${t.host} /><span>${land ? `${plain(land, 20)} onto ` : 'onto '}<code>${plain(t.base, 100)}</code></span>
-        <span class="num">${span(seenUntil.value + skew.ms - Date.parse(run.created_at))} old</span>${run.cost_usd ? html`<span class="num" title="as its agents reported">${money(run.cost_usd)}</span>` : ''}
+        ${(changes.value?.round ?? 1) > 1 && html`<span class="num">round ${changes.value?.round}</span>`}<span class="num">${span(seenUntil.value + skew.ms - Date.parse(run.created_at))} old</span>${run.cost_usd ? html`<span class="num" title="as its agents reported">${money(run.cost_usd)}</span>` : ''}
         <button type="button" class="link" onClick=${() => showRun(run.run_id)}>Steps and logs</button></p>
       <${WaitsForHost} is=${(/** @type {import('../shell/api.js').WaitingSession} */ w) => w.run === run.run_id} /></div>
   </header>`;

@@ -99,12 +99,12 @@ function Block({ task, file, rows, from, first, columns, active, moved }) {
 
 /** Comments on lines that the rows do not have, or on the whole file. @param {{task: string, file: string, rows: ChangedRow[]}} props */
 export function Others({ task, file, rows }) {
-  const mine = [...byPlace.value].filter(([, all]) => all[0].file === file);
+  const mine = [...byPlace.value].filter(([, all]) => all[0].at?.file === file);
   const shown = mine.length > 0 ? new Set(rows.map((r) => rowPlace(file, r))) : null;
-  const list = mine.filter(([place, all]) => !shown?.has(place) || !all[0].line).flatMap(([, all]) => all);
+  const list = mine.filter(([place, all]) => !shown?.has(place) || !all[0].at?.line).flatMap(([, all]) => all);
   const at = editing.value;
   const place = placeOf(file, 0, false);
-  return html`${list.map((c) => html`<${Comment} key=${c.id} task=${task} comment=${c} name=${c.line ? `${plain(file, 200)}:${c.line}` : plain(file, 200)} place=${place} where />`)}
+  return html`${list.map((c) => html`<${Comment} key=${c.id} task=${task} comment=${c} name=${c.at?.line ? `${plain(file, 200)}:${c.at.line}` : plain(file, 200)} place=${place} where />`)}
     ${at && at.id === 0 && at.place === place ? html`<${CommentForm} task=${task} at=${at} text="" name=${plain(file, 200)} />` : ''}`;
 }
 

@@ -1,4 +1,4 @@
-// The open task: its changes, the rows of its files, and the comments that are not sent.
+// The open task: its changes, the rows of its files, and the comments of all rounds.
 //
 // The run behind the task is the open run of runs/state.js. The changes are requested again when the
 // task's status or round changes.
@@ -6,7 +6,7 @@
 import * as api from '../shell/api.js';
 import { batch, computed, signal } from '../shell/lib.js';
 import { runs, shown, step } from '../runs/state.js';
-import { placeOf } from './words.js';
+import { isNew, placeOf } from './words.js';
 
 /** @typedef {import('../shell/api.js').TaskChanges} TaskChanges */
 /** @typedef {import('../shell/api.js').TaskComment} TaskComment */
@@ -26,15 +26,21 @@ export const editing = signal(/** @type {{place: string, file: string, line: num
 /** The task was changed while the person looked at it. */
 export const renewed = signal(false);
 
+/** Comments by their place in what is shown. */
 export const byPlace = computed(() => {
   /** @type {Map<string, TaskComment[]>} */
   const all = new Map();
   for (const c of comments.value) {
-    const key = placeOf(c.file ?? '', c.line ?? 0, c.old ?? false);
+    if (!c.at) continue;
+    const key = placeOf(c.at.file, c.at.line ?? 0, c.at.old ?? false);
     all.set(key, [...(all.get(key) ?? []), c]);
   }
   return all;
 });
+/** Comments on the whole task, and those whose place is gone. */
+export const placeless = computed(() => comments.value.filter((c) => !c.at));
+/** What the next request sends. */
+export const fresh = computed(() => comments.value.filter(isNew));
 
 let open = '';
 /** Reads of the changes so far, and the newest that was answered: an older one that ends later is of no use. */
@@ -74,7 +80,6 @@ export async function readChanges(id) {
   try {
     const at = scope.peek();
     let next = await api.taskChanges(id, {});
-    const all = await api.comments(id);
     if (at === 'since' && lastReview(next)) next = await api.taskChanges(id, { from: lastReview(next), to: next.to });
     else if (at !== 'all' && at !== 'since') next = await api.taskChanges(id, { to: at });
     // While a newer read waits, this answer is shown: when the task changes faster than it is read, each read would be waited for in vain.
@@ -85,7 +90,7 @@ export async function readChanges(id) {
       if (before?.shown && next.shown && before.shown !== next.shown) renewed.value = true;
       if (!before || before.from !== next.from || before.to !== next.to) rows.clear();
       changes.value = next;
-      comments.value = all.comments ?? [];
+      comments.value = next.comments ?? [];
       if (mine === reads) changesWrong.value = '';
     });
   } catch (err) {

@@ -78,25 +78,41 @@ export function fileNotes(f) {
 /** The place of a comment, as a key. @param {string} file @param {number} line @param {boolean} old */
 export const placeOf = (file, line, old) => `${old ? 'old' : 'new'} ${line} ${file}`;
 
+/** Does the next request send a comment? @param {import('../shell/api.js').TaskComment} c */
+export const isNew = (c) => !c.sent && c.state !== 'resolved';
+
+/** Whose words a comment has, and how it stands. @param {import('../shell/api.js').TaskComment} c */
+export function commentState(c) {
+  const round = c.round ? `round ${c.round}` : 'You';
+  if (isNew(c)) return `${round}, not sent`;
+  return `${round}, ${c.state === 'changed' ? 'its line has changed since' : c.state ?? 'open'}`;
+}
+
+/** Why an approval of what is shown is not what a person wants; empty: it may be. @param {import('../shell/api.js').TaskView} t */
+export function nothingNew(t) {
+  if (!t.asked) return '';
+  if (t.files_changed === 0) return '0 files changed: there is nothing to land.';
+  return t.asked.unchanged ? 'Nothing changed since your request.' : '';
+}
+
+/** Another open task that changes the same files. @param {import('../shell/api.js').TaskOverlap} o */
+export function overlapping(o) {
+  const more = o.more_files ? ` and ${o.more_files} more` : '';
+  return `${plain(o.id, 48)} (${taskLook(o.status).label}) changes ${(o.files ?? []).map((f) => plain(f, 160)).join(', ')}${more}, too`;
+}
+
 /** What is said of a check that ran with the base's version of the files that decide what runs. */
 export const BASES = 'with the base\u2019s files';
 
-/** Files named of a landing that failed. */
-const FILES_MAX = 10;
+/** Does it wait for a person because its landing met a conflict, or a check that failed on the merged files? @param {TaskView} t */
+export const unlanded = (t) => Boolean(t.asked) && ['conflict', 'checks'].includes(t.landing?.failed ?? '');
 
-/** What the newest landing met that the task's own work can end; empty: nothing. @param {import('../shell/api.js').TaskView} t */
-export function didNotLand(t) {
-  const base = plain(t.base, 100);
-  switch (t.landing?.failed) {
-    case 'conflict': {
-      const files = t.landing.files ?? [];
-      const more = files.length > FILES_MAX ? ` and ${files.length - FILES_MAX} more` : '';
-      return `Did not land: conflicts with ${base} in ${files.slice(0, FILES_MAX).map((f) => plain(f, 200)).join(', ') || 'some files'}${more}`;
-    }
-    case 'checks': return `Did not land: a check failed on the files merged with ${base}`;
-    default: return '';
-  }
+/** Why a person is asked about a task once more, and what can be done about it. @param {TaskView} t */
+export function askedAgain(t) {
+  const why = plain(t.why ?? '', 600);
+  if (!unlanded(t)) return `Shown to you again: ${why}`;
+  return `It ${why}. Send it back to ${plain(t.agent, 100)} with the newest ${plain(t.base, 100)}, or resolve it by hand: fairlead checkout ${plain(t.id, 48)}`;
 }
 
-/** Why a person is asked about a task once more. @param {import('../shell/api.js').TaskView} t */
-export const askedAgain = (t) => (didNotLand(t) ? `It ${plain(t.why ?? '', 600)}.` : `Shown to you again: ${plain(t.why ?? '', 600)}`);
+/** Where a person works on it. @param {TaskView} t */
+export const checkedOut = (t) => `Checked out in ${plain(t.checkout ?? '', 600)}. Commit there, then run: fairlead checkout ${plain(t.id, 48)} --done`;
