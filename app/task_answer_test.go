@@ -74,8 +74,10 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		b.give("Write the file b")
 		b.after(30 * time.Second)
 		if v := b.runView("T1"); v.Task.Status != view.TaskNeedsYou || v.Task.Asked == nil ||
-			!reflect.DeepEqual(*v.Task.Asked, view.TaskAsked{Tree: trees[0], Commit: commits[0], From: commits[0]}) {
-			t.Fatalf("%+v", v.Task)
+			!reflect.DeepEqual(*v.Task.Asked, view.TaskAsked{
+				Tree: trees[0], Commit: commits[0], From: commits[0], Told: []string{"the last answer of its agent ended without a word"},
+			}) {
+			t.Fatalf("%+v, asked %+v", v.Task, v.Task.Asked)
 		}
 		for _, tamper := range [][]string{
 			{"update-ref", "refs/fairlead/tasks/T1.shown", commits[2]},
@@ -110,7 +112,8 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.after(30 * time.Second)
-		if left, err := e().Tasks.Comments(ctx, "T1"); err != nil || len(left) > 0 {
+		left, err := e().Tasks.Comments(ctx, "T1")
+		if err != nil || len(left) != 2 || left[0].Sent != 1 || left[1].Sent != 1 {
 			t.Errorf("after they were sent the comments are %+v, %v", left, err)
 		}
 		if len(prompts) != 2 || strings.Count(prompts[1], "b.txt:2: no: honour the context") != 1 ||

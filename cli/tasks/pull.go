@@ -21,7 +21,7 @@ func pull(ctx context.Context, a *cli.App, t task.Task) (map[string]any, error) 
 	if err != nil {
 		return nil, err
 	}
-	round, _ := strconv.Atoi(os.Getenv(task.RoundEnv)) // a workflow of one's own has it, too; 0 is the first round
+	round, _ := strconv.Atoi(os.Getenv(task.RoundEnv)) // 0 is the first round
 	look, err := task.PullRequest(ctx, t, a.Out, f, round, time.Now())
 	if err != nil {
 		return nil, err

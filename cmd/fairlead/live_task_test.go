@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/internal/test/livetest"
 	"github.com/fairlead-dev/fairlead/internal/test/scriptmodel"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -32,7 +33,7 @@ func TestLiveTask(t *testing.T) {
 			}
 			c.put(".gitignore", "*\n!b.txt\n!check.sh\n!.gitignore\n")
 			c.put("check.sh",
-				"grep -q two b.txt && exit\nuntil test -e older; do sleep 0.1; done\necho 'do: bash echo two >> b.txt'\nexit 1\n")
+				"grep -q two b.txt && exit\ntouch checking; until test -e older; do sleep 0.1; done\necho 'do: bash echo two >> b.txt'\nexit 1\n")
 			git("init", "--quiet", "-b", "main")
 			git("config", "user.name", "A Person")
 			git("config", "user.email", "person@example.org")
@@ -48,9 +49,10 @@ func TestLiveTask(t *testing.T) {
 			c.await("it works", func() bool { _, err := os.Stat(filepath.Join(c.dir, clone, "began")); return err == nil })
 			c.walled()
 			c.put(filepath.Join(clone, "seen"), "")
-			c.await("it is checked", func() bool { return strings.Contains(c.must("events"), "T1/check: the step started") })
+			checks := worktree.Aside(clone, ".checks")
+			c.await("it is checked", func() bool { _, err := os.Stat(filepath.Join(c.dir, checks, "checking")); return err == nil })
 			c.age()
-			c.put(filepath.Join(clone, "older"), "")
+			c.put(filepath.Join(checks, "older"), "")
 			client := c.client()
 			until := func(what string, round int) {
 				t.Helper()

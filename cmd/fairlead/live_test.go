@@ -258,7 +258,7 @@ func (c *liveRig) killProgram() {
 func (c *liveRig) walled() {
 	c.t.Helper()
 	a := c.view().Agents[0]
-	if a.Session == nil || a.Wall != string(sandbox.ByNamespaces) || len(a.Unheld) > 0 {
+	if len(a.Sessions) == 0 || a.Wall != string(sandbox.ByNamespaces) || len(a.Unheld) > 0 {
 		c.t.Errorf("its wall is %q, and does not hold %q\n%s", a.Wall, a.Unheld, c.state())
 	}
 	if !slices.Contains(c.program.Env, "OPENAI_API_KEY="+scriptmodel.Key) && !slices.Contains(c.program.Env, "ANTHROPIC_API_KEY="+scriptmodel.Key) {

@@ -259,21 +259,12 @@ func (t Task) refAt(ctx context.Context, ref string) (string, error) {
 // withoutFilters turns off the programs through which the person's settings send files when git writes them: an agent has written what
 // they would read.
 func (t Task) withoutFilters(ctx context.Context) (env []string, err error) {
-	named, err := t.ask(ctx, nil, "config", "--null", "--name-only", "--get-regexp", `^filter\..*\.(smudge|clean|process|required)$`)
-	if worktree.GitHasNone(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	names := worktree.Zeroed(named)
-	for i, name := range names {
-		value := ""
+	return t.overridden(ctx, `^filter\..*\.(smudge|clean|process|required)$`, func(name string) string {
 		if strings.HasSuffix(name, ".required") {
-			value = "false"
+			return "false"
 		}
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, name), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value))
-	}
-	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(names))), nil
+		return ""
+	})
 }
 
 // DoneWords say how a person's checkout ends.

@@ -499,7 +499,12 @@ func (t Task) merged(ctx context.Context, tip, work string) (tree string, err er
 // withoutDrivers puts git's own merge in place of the programs that the person's settings name for it: an agent has written what they
 // would read.
 func (t Task) withoutDrivers(ctx context.Context) (env []string, err error) {
-	named, err := t.ask(ctx, nil, "config", "--null", "--name-only", "--get-regexp", `^merge\..*\.driver$`)
+	return t.overridden(ctx, `^merge\..*\.driver$`, func(string) string { return "git merge-file -q --marker-size=%L %A %O %B || exit 1" })
+}
+
+// overridden gives settings of the person's that match a pattern other values, for one git.
+func (t Task) overridden(ctx context.Context, pattern string, value func(name string) string) (env []string, err error) {
+	named, err := t.ask(ctx, nil, "config", "--null", "--name-only", "--get-regexp", pattern)
 	if worktree.GitHasNone(err) {
 		return nil, nil
 	} else if err != nil {
@@ -507,8 +512,7 @@ func (t Task) withoutDrivers(ctx context.Context) (env []string, err error) {
 	}
 	names := worktree.Zeroed(named)
 	for i, name := range names {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, name),
-			fmt.Sprintf("GIT_CONFIG_VALUE_%d=git merge-file -q --marker-size=%%L %%A %%O %%B || exit 1", i))
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, name), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value(name)))
 	}
 	return append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(names))), nil
 }

@@ -17,7 +17,7 @@ const (
 	ThreadResolved = "resolved" // a person said so
 )
 
-// At is where a thread stands in some content.
+// At is a place in a file: that of a thread.
 type At struct {
 	File string // empty: the whole task
 	Line int    // from 1; 0: the whole file
@@ -182,7 +182,8 @@ func (l *looking) oldName(ctx context.Context, name, from, to string) (string, e
 	return name, err
 }
 
-// place is where a comment stands in the content of a commit, and whether what it is about has changed. The place is empty if it is gone.
+// place finds the place of a comment in the content of a commit, and whether the text of the comment's line has changed. The place is
+// empty if the text is not there.
 func (l *looking) place(ctx context.Context, c Comment, from, to string) (now At, changed bool, err error) {
 	if len(l.texts) >= threadFilesMax {
 		return At{c.File, c.Line, c.Old}, false, nil

@@ -97,7 +97,10 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	}
 	f.round, f.again = progress.Iteration, progress.Rounds
 	// the repository was elsewhere if another machine led
-	f.review = f.how.Task != nil && plan.Agent != "" && strings.HasSuffix(plan.Prompt, filepath.Join("/.agents/runs", run, task.ReviewName))
+	if name := filepath.Base(plan.Prompt); f.how.Task != nil && strings.HasSuffix(plan.Prompt, filepath.Join("/.agents/runs", run, name)) {
+		f.written = filepath.Join(f.dir, name)
+		f.review = plan.Agent != "" && name == task.ReviewName
+	}
 	return f, ok
 }
 
