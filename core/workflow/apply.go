@@ -115,7 +115,10 @@ func (r *Run) reset(id StepID, how *Reset) {
 		v.Iteration = p.Iteration + 1
 	}
 	if how.Order > 0 {
-		v.Order, v.Iteration = how.Order, how.Iteration
+		v.Iteration = how.Iteration
+	}
+	if how.Order > 0 && id == how.Target {
+		v.Order = how.Order
 	}
 	if how.Gate != "" && id != how.Target {
 		v.BlockedBy = how.Gate

@@ -223,7 +223,8 @@ func (d *runDraft) ours(l Lease, event Event) (*stepDraft, error) {
 	return o, nil
 }
 
-// order is W12 for a step that starts only when it is ordered.
+// order is W12 for a step that starts only when it is ordered. Another step that was ordered and has not started is not to start, and
+// the steps behind it that have ended in an earlier iteration have not ended in this one.
 func (d *runDraft) order(in StepOrdered) error {
 	o, err := d.find(in.Step, StartedOver)
 	switch {
@@ -232,13 +233,22 @@ func (d *runDraft) order(in StepOrdered) error {
 	case !o.plan.Ordered || d.run.Stage == Stopped || d.run.Stage == Parked:
 		return o.refuse(StartedOver, "W12", "the run is "+string(d.run.Stage)+", or the step is not one that is ordered")
 	}
-	d.list([]Move{{Step: in.Step, From: o.v.State}}, StartedOver, Pending, func(part []Move) Body {
-		return Body{Reset: &Reset{Moves: part, Ending: "it is to do its work again", Order: in.N, Iteration: in.Iteration}}
+	moves := []Move{{Step: in.Step, From: o.v.State}}
+	at := d.run.index.at[in.Step]
+	for i := range d.run.Steps {
+		p := &d.run.Steps[i]
+		withdrawn, again := p.State == Pending && p.Order > 0, i > at && p.State != Pending && p.Iteration < in.Iteration
+		if i != at && d.run.Plan.Steps[i].Ordered && (withdrawn || again) {
+			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: p.State})
+		}
+	}
+	d.list(moves, StartedOver, Pending, func(part []Move) Body {
+		return Body{Reset: &Reset{Moves: part, Ending: "it is to do its work again", Target: in.Step, Order: in.N, Iteration: in.Iteration}}
 	})
 	return nil
 }
 
-// ordersOver is W11 for the steps that nobody orders any more.
+// ordersOver is W11 for the steps that are not ordered.
 func (d *runDraft) ordersOver() error {
 	var moves []Move
 	for i := range d.run.Steps {

@@ -18,7 +18,7 @@ import (
 // line happens a second after the line before.
 //
 //	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile]    its steps follow
-//	  ID [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
+//	  ID [needs=A,B] [back=ID] [human | person] [ordered] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
 //	     [loop=A,B | loop= | from=ID | artifact=F] [until=C] [max=N]
 //	start
 //	ID starts
@@ -29,6 +29,7 @@ import (
 //	ID answered [noplace] | rejected ["note"] | invalid "why"     [until=…]
 //	ID weighed true|false|fault                 ID items A,B | fault
 //	gates A,B           skip      timer         late timer
+//	order ID N ITERATION          orders over
 //	start at ID         resume    cancel [ID]   pause "why"     release
 //	hold                unhold    restart       of the runner: the run is read from a snapshot
 //	show ID             prints what run_state.json says of the step
@@ -114,6 +115,12 @@ func (s *stage) line(line string) {
 		s.decide(GatesSeen{Open: list(strings.Join(w[1:], ""))})
 	case w[0] == "edit":
 		s.decide(s.edited(w[1:]))
+	case w[0] == "order":
+		n, _ := strconv.ParseUint(w[2], 10, 64)
+		iteration, _ := strconv.Atoi(w[3])
+		s.decide(StepOrdered{Step: StepID(w[1]), N: n, Iteration: iteration})
+	case w[0] == "orders" && w[1] == "over":
+		s.decide(OrdersOver{})
 	case w[0] == "skip":
 		s.decide(SkipsDue{})
 	case w[0] == "hold", w[0] == "unhold":
@@ -175,6 +182,10 @@ func (s *stage) step(w []string) Step {
 			step.LoopBackTo = StepID(value)
 		case "human":
 			step.Human = true
+		case "ordered":
+			step.Ordered = true
+		case "person":
+			step.Ordered, step.Human, step.Agent, step.Prompt = true, true, "", ""
 		case "ask":
 			step.Ask = Ask(value)
 		case "when":

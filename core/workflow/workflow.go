@@ -188,7 +188,7 @@ type Taken struct {
 type Reset struct {
 	Moves  []Move `json:"moves"`
 	Gate   StepID `json:"gate,omitempty"`   // W6: next iteration, blocked by this gate; empty: iteration 0
-	Target StepID `json:"target,omitempty"` // the step that the gate does not block
+	Target StepID `json:"target,omitempty"` // the step that the gate does not block, or that is ordered
 	Ending string `json:"ending,omitempty"` // why to end a live process
 
 	Order     uint64 `json:"order,omitempty"`     // the number of the order; 0: nobody ordered it

@@ -216,9 +216,6 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 			},
 		},
 	}
-	if c.opts.TaskPlan != nil {
-		req.plan = c.opts.TaskPlan(req.plan)
-	}
 	req.task = &state.Plan{
 		Reviewer: conf.Tasks.Reviewer != "", Made: start.takesBack != nil, RoundsMax: taskIterationsMax,
 	}
