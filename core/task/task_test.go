@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,27 @@ func TestMain(m *testing.M) {
 
 func TestMatrix(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix())
+}
+
+// doc/tasks.md has a row for each state and each rule.
+func TestDocument(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "doc", "tasks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, life, _ := strings.Cut(string(page), "\n### Its status\n")
+	life, _, _ = strings.Cut(life, "\n## ")
+	rows := map[string]int{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `?([a-z_]+|K[0-9]+)`? \\|").FindAllStringSubmatch(life, -1) {
+		rows[m[1]]++
+	}
+	want := map[string]int{"rule": 1}
+	for _, row := range Table.Rows() {
+		want[row.ID], want[row.To] = 1, 1
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("doc/tasks.md, Its status: %s", diff)
+	}
 }
 
 func encode(t testing.TB, v any) string {
