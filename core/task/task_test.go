@@ -44,7 +44,7 @@ func TestDocument(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `?([a-z_]+|K[0-9]+)`? \\|").FindAllStringSubmatch(life, -1) {
 		rows[m[1]]++
 	}
-	want := map[string]int{"rule": 1}
+	want := map[string]int{"status": 1, "rule": 1} // the heads
 	for _, row := range Table.Rows() {
 		want[row.ID], want[row.To] = 1, 1
 	}
