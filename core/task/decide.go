@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/core/change"
+	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 
@@ -20,6 +21,11 @@ func (t *Task) Decide(id string, at time.Time, by change.Actor, in Input) ([]cha
 	rule, err := Table.Look("task "+id, from, event)
 	if err != nil {
 		return nil, err
+	}
+	if event == Tried && t.Job != Nothing {
+		return nil, &table.Refusal{
+			Subject: "task " + id, Event: string(event), State: string(from), Row: rule.ID, Reason: "its question is to be answered first",
+		}
 	}
 	d := draft{task: t, v: t.Value, at: at.UTC().Round(0), by: by, in: in}
 	d.v.Status = rule.To
@@ -54,7 +60,7 @@ func (t *Task) event(in Input) (event Event, late bool) {
 	case JobEnded:
 		return t.ended(in), in.N != t.N || t.Job == Nothing
 	case Answer:
-		return in.Subject().Event, in.N != t.N
+		return in.Subject().Event, in.N != t.N || t.Job != Approve
 	case Question:
 		if in.Open {
 			return Asks, t.Job != Work || t.Status == NeedsYou
@@ -96,16 +102,16 @@ func (t *Task) ended(in JobEnded) Event {
 	return event
 }
 
-// resumed is the word for where a task goes on.
+// resumed is the word for where a task goes on. None of them lands it.
 func (t *Task) resumed(in Resume) Event {
-	if in.Job == Nothing && t.Status == Dropped && (t.At == Land || t.At == Merged) {
-		return ToShow // dropping it took the approval back
-	}
-	if in.Job == Nothing && t.At == Nothing {
+	switch {
+	case in.Job == Nothing && t.At == Nothing:
 		return map[Status]Event{Blocked: ToWaits, NeedsYou: NeedsRoom}[t.Was]
+	case in.Job == Nothing && t.At == Approve:
+		return ToAnswer
 	}
 	return map[Job]Event{
-		Prepare: ToPrepare, Work: ToWork, Checks: ToCheck, Reviews: ToReview, Show: ToShow, Approve: ToAnswer, Land: ToLand, Merged: ToLand,
+		Prepare: ToPrepare, Work: ToWork, Checks: ToCheck, Reviews: ToReview, Show: ToShow, Approve: ToShow, Land: ToShow, Merged: ToShow,
 	}[cmp.Or(in.Job, t.At)]
 }
 
@@ -175,8 +181,6 @@ func (d *draft) why() string {
 	case Resume:
 		return in.Why
 	case Undo:
-		return in.Why
-	case LookAgain:
 		return in.Why
 	default:
 		return ""

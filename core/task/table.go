@@ -38,7 +38,7 @@ const (
 	CheckedFirst Event = "checked_first"    // and the reviewer is next
 	CheckFailed  Event = "check_failed"     // and its agent is to work again
 	Reviewed     Event = "reviewed"         //
-	Found        Event = "found"            // something that its agent is to mend
+	Found        Event = "found"            // something that its agent is to repair
 	ShownNow     Event = "shown"            // a person can be asked
 	ShownBefore  Event = "shown_before"     // a pull request that is published already: no person is asked
 	JobFailed    Event = "job_failed"       // and is not tried again
@@ -65,7 +65,6 @@ const (
 	ToReview     Event = "again_at_review"
 	ToShow       Event = "again_at_show"
 	ToAnswer     Event = "again_at_approve"
-	ToLand       Event = "again_at_land"
 	ToWaits      Event = "again_at_others" // it was dropped while it waited for other tasks
 )
 
@@ -84,7 +83,7 @@ const (
 	DoMerged     Act = "do_merged"
 	DoNothing    Act = "do_nothing"
 	NextRound    Act = "next_round"    // keeps how this one ended
-	FreeRound    Act = "free_round"    // a person's wish counts towards no limit
+	FreeRound    Act = "free_round"    // what a person asks for counts towards no limit
 	TakeShown    Act = "take_shown"    //
 	TakeYes      Act = "take_yes"      // who approved it, and its place in the order of landings
 	TakeLanded   Act = "take_landed"   //
@@ -111,7 +110,6 @@ func again() map[Event]table.Rule[Status, Act] {
 		ToReview:  {ID: "K13", To: Review, Do: do(KeepWhy, DoReview)},
 		ToShow:    {ID: "K13", To: Checking, Do: do(KeepWhy, DoShow)},
 		ToAnswer:  {ID: "K13", To: NeedsYou, Do: do(KeepWhy, Ask)},
-		ToLand:    {ID: "K13", To: Landing, Do: do(KeepWhy, DoLand)},
 	}
 }
 

@@ -230,7 +230,7 @@ type (
 		Why       string
 		Governing string // the hash of the governing files to which the person said a separate yes
 	}
-	// Try says that a person has made room for a landing that was approved.
+	// Try says that a person has made room for a landing that was approved. It is refused while a question is open.
 	Try struct{}
 	// Question says whether its agent waits for a person's answer.
 	Question struct{ Open bool }
@@ -238,17 +238,15 @@ type (
 	Drop struct{ Why string }
 	// Resume lets a task that failed or was dropped go on.
 	Resume struct {
-		Job Job // empty: where it was
+		Job Job // empty: where it was; Approve, Land and Merged: it is shown, and a person is asked
 		Why string
 	}
 	// Undo says that its landing was taken back.
 	Undo struct{ Why string }
-	// LookAgain shows a task again whose question is open: its content was changed.
-	LookAgain struct{ Why string }
 )
 
 // Subject of each input is the word for it.
-func (Begin) Subject() Subject     { return Subject{Event: Given, Starts: true} }
+func (Begin) Subject() Subject    { return Subject{Event: Given, Starts: true} }
 func (Free) Subject() Subject      { return Subject{Event: Unblocked} }
 func (JobBegan) Subject() Subject  { return Subject{Event: WorkBegan} }
 func (JobEnded) Subject() Subject  { return Subject{Event: "job_ended"} }
@@ -257,7 +255,6 @@ func (Question) Subject() Subject  { return Subject{Event: Asks} }
 func (Drop) Subject() Subject      { return Subject{Event: DroppedNow} }
 func (Resume) Subject() Subject    { return Subject{Event: "resumed"} }
 func (Undo) Subject() Subject      { return Subject{Event: Undone} }
-func (LookAgain) Subject() Subject { return Subject{Event: ToShow} }
 
 func (in Answer) Subject() Subject {
 	if in.Sent {

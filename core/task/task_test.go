@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,27 @@ func TestMain(m *testing.M) {
 
 func TestMatrix(t *testing.T) {
 	golden.Check(t, filepath.Join("testdata", "matrix.txt"), Table.Matrix())
+}
+
+// doc/tasks.md has a row for each state and each rule.
+func TestDocument(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "doc", "tasks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, life, _ := strings.Cut(string(page), "\n### Its status\n")
+	life, _, _ = strings.Cut(life, "\n## ")
+	rows := map[string]int{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `?([a-z_]+|K[0-9]+)`? \\|").FindAllStringSubmatch(life, -1) {
+		rows[m[1]]++
+	}
+	want := map[string]int{"status": 1, "rule": 1} // the heads
+	for _, row := range Table.Rows() {
+		want[row.ID], want[row.To] = 1, 1
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("doc/tasks.md, Its status: %s", diff)
+	}
 }
 
 func encode(t testing.TB, v any) string {
@@ -94,8 +117,10 @@ func holds(t testing.TB, was, k *Task, in Input) {
 		t.Fatalf("%T: %s with the job %q", in, k.Status, k.Job)
 	case k.N < was.N || k.Round < was.Round:
 		t.Fatalf("%T: a number went back", in)
-	case k.Status == Landing && was.Status == NeedsYou && was.Job == Approve && (k.Yes.By == "" || k.Shown.Tree != was.Shown.Tree):
+	case k.Status == Landing && was.Status != Landing && !permitted(was, k, in):
 		t.Fatalf("%T: it lands without an approval of what was shown: %+v", in, k.Value)
+	case k.Status == Done && was.Status != Done && was.Job != Land:
+		t.Fatalf("%T: done without a landing", in)
 	case k.Landed != "" && k.Status != Done:
 		t.Fatalf("%T: landed, and %s", in, k.Status)
 	case k.Status == Landing && k.Shown.Tree == "":
@@ -104,6 +129,21 @@ func holds(t testing.TB, was, k *Task, in Input) {
 		t.Fatalf("%T: sent back %d times", in, k.Counted)
 	case len(k.Rounds) > roundsKept:
 		t.Fatalf("%d rounds", len(k.Rounds))
+	}
+}
+
+// permitted reports whether a task may begin to land: a person has approved what it shows, or makes room after that, or its pull
+// request is published already.
+func permitted(was, k *Task, in Input) bool {
+	switch in := in.(type) {
+	case Answer:
+		return was.Job == Approve && !in.Sent && k.Yes.By == in.By && cmp.Equal(k.Shown, was.Shown)
+	case Try:
+		return was.Status == NeedsYou && was.Job == Nothing && cmp.Equal(k.Shown, was.Shown)
+	case JobEnded:
+		return was.Job == Show && in.Outcome == Known
+	default:
+		return false
 	}
 }
 
@@ -174,15 +214,25 @@ func TestSentBack(t *testing.T) {
 	if k.Status != Checking {
 		t.Fatalf("%+v", k.Value)
 	}
-	for job, status := range map[Job]Status{Prepare: Queued, Work: Working, Reviews: Review, Show: Checking, Approve: NeedsYou, Land: Landing} {
+	for job, status := range map[Job]Status{
+		Prepare: Queued, Work: Working, Reviews: Review, Show: Checking, Approve: Checking, Land: Checking, Merged: Checking,
+	} {
 		next(t, k, Fails)
-		if k.Status == NeedsYou { // a landing
-			story(t, k, Drop{})
-		}
 		story(t, k, Resume{Job: job})
 		if k.Status != status {
 			t.Errorf("%s: %+v", job, k.Value)
 		}
+	}
+	next(t, k, Fails)
+	story(t, k, Resume{Job: Show})
+	next(t, k, OK, Fails) // it cannot be asked about
+	if story(t, k, Resume{}); k.Status != NeedsYou || !k.Open() {
+		t.Fatalf("%+v", k.Value)
+	}
+	story(t, k, Answer{N: k.N, By: "human/ann", Sent: true})
+	next(t, k, OK, OK, Back, OK, OK, Back, OK, OK, Back)
+	if k.Status != Failed || k.At != Reviews || k.Counted != 2 {
+		t.Fatalf("%+v", k.Value)
 	}
 }
 
@@ -202,8 +252,13 @@ func TestNotLanded(t *testing.T) {
 	if k.Status != NeedsYou || !k.Open() || k.Failure.Sentence("main") != "did not land: conflicts with main in a (3 lines)" {
 		t.Fatalf("%+v", k.Value)
 	}
-	story(t, k, LookAgain{Why: "new"})
-	k = approved()
+	story(t, k, Resume{Job: Show})
+	if k.Job != Show {
+		t.Fatalf("%+v", k.Value)
+	}
+	if k = approved(); k.Yes.By != "human/ann" {
+		t.Fatalf("%+v", k.Value)
+	}
 	story(t, k, JobEnded{N: k.N, Outcome: Room, Failure: Failure{Kind: FailedDirty}, Why: "dirty"})
 	if k.Status != NeedsYou || k.Open() || !k.NeedsHelp() {
 		t.Fatalf("%+v", k.Value)
@@ -233,8 +288,52 @@ func TestPullRequest(t *testing.T) {
 		t.Fatalf("%+v", k)
 	}
 	story(t, k, Drop{}, Resume{Job: Land})
-	next(t, k, Opened, Closed)
-	if k.Status != Dropped {
+	next(t, k, Known, Opened, Closed)
+	if k.Status != Dropped || k.At != Land {
+		t.Fatalf("%+v", k.Value)
+	}
+}
+
+// The yes to governing files is kept over the rounds of a pull request, for the next one to be compared with.
+func TestYesOutlivesItsRound(t *testing.T) {
+	k := &Task{}
+	story(t, k, Begin{Plan: Plan{RoundsMax: 2}})
+	next(t, k, OK, OK, OK, OK)
+	yes := Yes{By: "human/ann", Governing: "hash", At: machinetest.Noon}
+	story(t, k, Answer{N: k.N, By: yes.By, Governing: yes.Governing})
+	next(t, k, Opened)
+	for range 3 {
+		if next(t, k, Back, OK, OK); k.Job != Show || k.Yes != yes {
+			t.Fatalf("%+v", k.Value)
+		}
+		next(t, k, Known, Opened)
+	}
+	next(t, k, Back, OK, OK, OK) // other governing files, which a person is asked about
+	if k.Yes != yes || !k.Open() {
+		t.Fatalf("%+v", k.Value)
+	}
+	if story(t, k, Answer{N: k.N, By: yes.By}); k.Yes.Governing != "" {
+		t.Fatalf("%+v", k.Value)
+	}
+}
+
+// A task does not land while its question is open, whatever else a person orders.
+func TestOpenQuestionDoesNotLand(t *testing.T) {
+	k := &Task{}
+	story(t, k, Begin{Plan: Plan{RoundsMax: 2}})
+	next(t, k, OK)
+	story(t, k, Question{Open: true}, Answer{N: k.N, By: "human/ann"}) // its agent asks; nothing was shown
+	for _, in := range []Input{Try{}, Undo{}} {
+		if err := give(t, k, machinetest.Noon, in); err == nil {
+			t.Errorf("%T is taken", in)
+		}
+	}
+	next(t, k, OK, OK, OK)
+	var no *table.Refusal
+	if err := give(t, k, machinetest.Noon, Try{}); !errors.As(err, &no) || no.Row != "K8" || !strings.Contains(no.Reason, "question") {
+		t.Fatalf("%v", err)
+	}
+	if !k.Open() {
 		t.Fatalf("%+v", k.Value)
 	}
 }
@@ -285,7 +384,7 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 	k := &Task{}
 	pick := func(n int) bool { return rnd.IntN(n) == 0 }
 	outcomes := []Outcome{OK, OK, OK, OK, OK, Back, Fails, Again, Room, Recheck, Opened, Closed, Known}
-	jobs := []Job{Nothing, Nothing, Prepare, Work, Checks, Reviews, Show, Approve, Land}
+	jobs := []Job{Nothing, Nothing, Prepare, Work, Checks, Reviews, Show, Approve, Land, Merged}
 	if err := give(t, k, machinetest.Noon, Begin{Plan{pick(2), pick(3), 1 + rnd.IntN(4)}, pick(3)}); err != nil {
 		t.Fatal(err)
 	}
@@ -304,23 +403,15 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 			in = Question{Open: pick(2)}
 		case 3:
 			in = Answer{N: number, By: "human/ann", Sent: pick(2)}
-			if k.Job != Approve {
-				in = Free{}
-			}
 		case 4:
 			in = Resume{Job: jobs[rnd.IntN(len(jobs))]}
-			if resume := in.(Resume).Job; resume == Land && k.Shown.Tree == "" || resume == Approve {
-				in = Resume{}
-			}
 		case 5:
-			in = []Input{Drop{Why: "no"}, Try{}, Undo{}, LookAgain{}}[rnd.IntN(4)]
-			if k.Status == NeedsYou && k.Job != Nothing {
-				in = Drop{}
-			}
+			in = []Input{Drop{Why: "no"}, Try{}, Undo{}}[rnd.IntN(3)]
 		default:
 			landed := fmt.Sprint("c", i)
 			in = JobEnded{
-				N: number, Outcome: outcomes[rnd.IntN(len(outcomes))], Why: "w", Shown: Shown{Asked: Asked{Tree: fmt.Sprint(i)}}, Landed: landed,
+				N: number, Outcome: outcomes[rnd.IntN(len(outcomes))], Why: "w", Landed: landed,
+				Shown: Shown{Asked: Asked{Tree: fmt.Sprint(i)}},
 			}
 			if k.Job == Approve {
 				in = Answer{N: number, By: "human/ann", Sent: pick(2)}

@@ -119,7 +119,8 @@ func (d *decision) begun(id string, what RunBegun) error {
 	}
 	if err == nil && what.Task != nil {
 		var changes []change.Change
-		changes, err = (&task.Task{}).Decide(id, d.ev.At, d.ev.Actor, task.Begin{Plan: *what.Task, Blocked: d.team.anyOpen(what.Settings.After)})
+		given := task.Begin{Plan: *what.Task, Blocked: d.team.anyOpen(what.Settings.After)}
+		changes, err = (&task.Task{}).Decide(id, d.ev.At, d.ev.Actor, given)
 		d.take(changes)
 	}
 	was := d.team.Notes[id].Settings

@@ -248,7 +248,7 @@ func (d *runDraft) order(in StepOrdered) error {
 	return nil
 }
 
-// ordersOver is W11 for the steps that are not ordered.
+// ordersOver is W11 for the steps that are not ordered any more.
 func (d *runDraft) ordersOver() error {
 	var moves []Move
 	for i := range d.run.Steps {

@@ -10,7 +10,7 @@ import (
 type place byte
 
 const (
-	idle      place = iota // PENDING: nobody has ordered it
+	idle      place = iota // PENDING: it was not ordered
 	later                  // PENDING: a step that it needs is not done
 	draining               // PENDING: the process of its last attempt has not ended
 	pointless              // PENDING: to be skipped

@@ -76,7 +76,7 @@ type StepOrdered struct {
 	Iteration int
 }
 
-// OrdersOver skips the steps that nobody orders any more.
+// OrdersOver skips the steps that are not ordered any more.
 type OrdersOver struct{}
 
 // GatesSeen is the content of the gate-state file: the names that are true.

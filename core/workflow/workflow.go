@@ -191,7 +191,7 @@ type Reset struct {
 	Target StepID `json:"target,omitempty"` // the step that the gate does not block, or that is ordered
 	Ending string `json:"ending,omitempty"` // why to end a live process
 
-	Order     uint64 `json:"order,omitempty"`     // the number of the order; 0: nobody ordered it
+	Order     uint64 `json:"order,omitempty"`     // the number of the order; 0: it was not ordered
 	Iteration int    `json:"iteration,omitempty"` // of the order
 }
 

@@ -236,7 +236,8 @@ func (c *Controller) begin(ctx context.Context, by change.Actor, req *runRequest
 	}); err != nil {
 		return view.RunView{}, err
 	}
-	if _, err := c.SubmitRun(ctx, by, req.id, team.RunBegun{Asked: asked, Settings: req.settings, Freed: req.freed, Task: req.task}); err != nil {
+	begun := team.RunBegun{Asked: asked, Settings: req.settings, Freed: req.freed, Task: req.task}
+	if _, err := c.SubmitRun(ctx, by, req.id, begun); err != nil {
 		return view.RunView{}, err
 	}
 	return c.RunByID(ctx, req.id)

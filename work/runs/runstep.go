@@ -88,7 +88,8 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	if f.otherHost = c.sessions.OtherHost(t, s.ID); f.otherHost == "" {
 		f.env = c.environ(run, f.how)
 	}
-	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != "" || plan.Ordered && (step == task.StepCheck || step == task.StepMerged)
+	f.plain = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == ""
+	f.gate = plan.LoopBackTo != "" || plan.Ordered && (step == task.StepCheck || step == task.StepMerged)
 	f.own = f.plain && f.how.Task != nil && plan.Command[0] == ownProgram
 	f.lenient = plan.ReportOptional && !f.plain
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)

@@ -269,7 +269,8 @@ func taskPlan(t task.Task, reviewer string) workflow.Plan {
 	steps := []workflow.Step{
 		own(task.StepPrepare),
 		{
-			ID: task.StepWork, Agent: t.Agent, Prompt: filepath.Join(t.Run, task.PromptName), ContinueConversation: true, ReportOptional: true,
+			ID: task.StepWork, Agent: t.Agent, Prompt: filepath.Join(t.Run, task.PromptName), ContinueConversation: true,
+			ReportOptional: true,
 		},
 		own(task.StepCheck),
 	}

@@ -228,11 +228,8 @@ func (c *Controller) resumeTask(ctx context.Context, by change.Actor, was *runRe
 	}
 	defer release()
 	var what state.Input = state.Resume{Job: state.Job(flags.StartAtStep)}
-	switch {
-	case flags.StartAtStep == string(state.Approve):
-		what = state.Resume{Job: state.Show}
-	case shown.Task.FailedStep == string(state.Land) && shown.Task.Status == string(state.NeedsYou) &&
-		(flags.StartAtStep == "" || flags.StartAtStep == string(state.Land)):
+	if shown.Task.FailedStep == string(state.Land) && shown.Task.Status == string(state.NeedsYou) &&
+		(flags.StartAtStep == "" || flags.StartAtStep == string(state.Land)) {
 		what = state.Try{}
 	}
 	if _, err := c.SubmitRun(ctx, by, was.id, what); err != nil {

@@ -35,7 +35,8 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 	if k.Open() && k.Shown.Tree != "" {
 		shown.Asked = &view.TaskAsked{
 			Tree: k.Shown.Tree, Commit: k.Shown.Commit, From: k.Shown.From, GoverningHash: k.Shown.Governs.Hash,
-			Governing: k.Shown.Governs.Files, Told: append(slices.Clone(k.Shown.Told), workTold(r)...), Round: k.Shown.Round, Unchanged: k.Shown.Unchanged,
+			Governing: k.Shown.Governs.Files, Told: append(slices.Clone(k.Shown.Told), workTold(r)...), Round: k.Shown.Round,
+			Unchanged: k.Shown.Unchanged,
 		}
 	}
 	shown.Why = taskWaits(t, id, k)
