@@ -137,6 +137,7 @@ func (d *draft) act(act Act) {
 		d.round = &Round{N: v.Round, By: cmp.Or(d.task.Job, Approve), Why: clip.Text(d.why(), textKeptMax), At: d.at}
 		v.Round++
 		v.Counted++
+		v.Why = ""
 	case FreeRound:
 		v.Counted = 0
 	case TakeShown:
@@ -175,8 +176,6 @@ func (d *draft) why() string {
 	case Resume:
 		return in.Why
 	case Undo:
-		return in.Why
-	case LookAgain:
 		return in.Why
 	default:
 		return ""

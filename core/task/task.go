@@ -236,28 +236,25 @@ type (
 	Question struct{ Open bool }
 	// Drop ends a task.
 	Drop struct{ Why string }
-	// Resume lets a task that failed or was dropped go on.
+	// Resume lets a task go on that failed or was dropped, or shows one again whose question is open.
 	Resume struct {
 		Job Job // empty: where it was
 		Why string
 	}
 	// Undo says that its landing was taken back.
 	Undo struct{ Why string }
-	// LookAgain shows a task again whose question is open: its content was changed.
-	LookAgain struct{ Why string }
 )
 
 // Subject of each input is the word for it.
-func (Begin) Subject() Subject     { return Subject{Event: Given, Starts: true} }
-func (Free) Subject() Subject      { return Subject{Event: Unblocked} }
-func (JobBegan) Subject() Subject  { return Subject{Event: WorkBegan} }
-func (JobEnded) Subject() Subject  { return Subject{Event: "job_ended"} }
-func (Try) Subject() Subject       { return Subject{Event: Tried} }
-func (Question) Subject() Subject  { return Subject{Event: Asks} }
-func (Drop) Subject() Subject      { return Subject{Event: DroppedNow} }
-func (Resume) Subject() Subject    { return Subject{Event: "resumed"} }
-func (Undo) Subject() Subject      { return Subject{Event: Undone} }
-func (LookAgain) Subject() Subject { return Subject{Event: ToShow} }
+func (Begin) Subject() Subject    { return Subject{Event: Given, Starts: true} }
+func (Free) Subject() Subject     { return Subject{Event: Unblocked} }
+func (JobBegan) Subject() Subject { return Subject{Event: WorkBegan} }
+func (JobEnded) Subject() Subject { return Subject{Event: "job_ended"} }
+func (Try) Subject() Subject      { return Subject{Event: Tried} }
+func (Question) Subject() Subject { return Subject{Event: Asks} }
+func (Drop) Subject() Subject     { return Subject{Event: DroppedNow} }
+func (Resume) Subject() Subject   { return Subject{Event: "resumed"} }
+func (Undo) Subject() Subject     { return Subject{Event: Undone} }
 
 func (in Answer) Subject() Subject {
 	if in.Sent {

@@ -202,7 +202,14 @@ func TestNotLanded(t *testing.T) {
 	if k.Status != NeedsYou || !k.Open() || k.Failure.Sentence("main") != "did not land: conflicts with main in a (3 lines)" {
 		t.Fatalf("%+v", k.Value)
 	}
-	story(t, k, LookAgain{Why: "new"})
+	story(t, k, Resume{Job: Checks, Why: "by hand"})
+	if next(t, k, OK, OK); k.Status != NeedsYou || k.Why != "by hand" {
+		t.Fatalf("%+v", k.Value)
+	}
+	story(t, k, Resume{Job: Checks, Why: "by hand"})
+	if next(t, k, Back, OK, OK, OK); k.Status != NeedsYou || k.Why != "" { // its agent has worked since
+		t.Fatalf("%+v", k.Value)
+	}
 	k = approved()
 	story(t, k, JobEnded{N: k.N, Outcome: Room, Failure: Failure{Kind: FailedDirty}, Why: "dirty"})
 	if k.Status != NeedsYou || k.Open() || !k.NeedsHelp() {
@@ -313,7 +320,7 @@ func randomly(t testing.TB, rnd *rand.Rand, n int) {
 				in = Resume{}
 			}
 		case 5:
-			in = []Input{Drop{Why: "no"}, Try{}, Undo{}, LookAgain{}}[rnd.IntN(4)]
+			in = []Input{Drop{Why: "no"}, Try{}, Undo{}}[rnd.IntN(3)]
 			if k.Status == NeedsYou && k.Job != Nothing {
 				in = Drop{}
 			}
