@@ -143,6 +143,7 @@ func (d *draft) act(act Act) {
 		d.round = &Round{N: v.Round, By: cmp.Or(d.task.Job, Approve), Why: clip.Text(d.why(), textKeptMax), At: d.at}
 		v.Round++
 		v.Counted++
+		v.Why = ""
 	case FreeRound:
 		v.Counted = 0
 	case TakeShown:

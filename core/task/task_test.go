@@ -252,6 +252,14 @@ func TestNotLanded(t *testing.T) {
 	if k.Status != NeedsYou || !k.Open() || k.Failure.Sentence("main") != "did not land: conflicts with main in a (3 lines)" {
 		t.Fatalf("%+v", k.Value)
 	}
+	story(t, k, Resume{Job: Checks, Why: "by hand"})
+	if next(t, k, OK, OK); k.Status != NeedsYou || k.Why != "by hand" {
+		t.Fatalf("%+v", k.Value)
+	}
+	story(t, k, Resume{Job: Checks, Why: "by hand"})
+	if next(t, k, Back, OK, OK, OK); k.Status != NeedsYou || k.Why != "" { // its agent has worked since
+		t.Fatalf("%+v", k.Value)
+	}
 	story(t, k, Resume{Job: Show})
 	if k.Job != Show {
 		t.Fatalf("%+v", k.Value)

@@ -130,7 +130,7 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 		case s.ID == string(state.Work) && k.Made && k.Round == 1:
 			s.Status = string(workflow.Skipped) // its content was there
 		case s.ID == string(state.Approve):
-			s.Logs, s.Artifacts = view.Some(k.Shown.Lines), []string{}
+			s.Logs, s.Artifacts, s.LogPath = view.Some(k.Shown.Lines), []string{}, "" // no process has written a log
 			if k.Shown.Diff != "" {
 				s.Artifacts = []string{k.Shown.Diff}
 			}
