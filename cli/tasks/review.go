@@ -30,8 +30,9 @@ type DiffFlags struct {
 	Round int // what this round has changed; 0: all that the task has
 }
 
-// Diff shows what a person is asked to approve of a task, or else what it has changed so far: on a terminal in git's pager,
-// elsewhere as a patch with every byte. Comments stand in front of it, and on a terminal below their lines, too.
+// Diff shows what a person is asked to approve of a task. If no question is open, it shows what the task has changed so far. On a
+// terminal it uses git's pager, and elsewhere it prints a patch with every byte. All comments are listed above the diff; on a terminal
+// each is also shown below its line.
 func Diff(ctx context.Context, a *cli.App, id string, flags DiffFlags) error {
 	t, err := Open(a, id)
 	if err != nil {

@@ -18,9 +18,9 @@ func (w *world) request(t Task) int {
 	return round
 }
 
-// Round 1 is the first that is shown, and the first request has its number. Each request begins the next round, also if nothing is
-// changed after it, which is said. What is shown once more without a request is the same round, and other content after a landing that
-// failed is the next one.
+// The first time a task is shown is round 1. A request in it is request 1, and the work after it is round 2, even if nothing was changed;
+// then the review says so. If the task is shown again without a request, it is the same round. If its content is another one after a
+// landing that failed, it is the next round.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
