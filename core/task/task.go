@@ -247,14 +247,14 @@ type (
 
 // Subject of each input is the word for it.
 func (Begin) Subject() Subject    { return Subject{Event: Given, Starts: true} }
-func (Free) Subject() Subject      { return Subject{Event: Unblocked} }
-func (JobBegan) Subject() Subject  { return Subject{Event: WorkBegan} }
-func (JobEnded) Subject() Subject  { return Subject{Event: "job_ended"} }
-func (Try) Subject() Subject       { return Subject{Event: Tried} }
-func (Question) Subject() Subject  { return Subject{Event: Asks} }
-func (Drop) Subject() Subject      { return Subject{Event: DroppedNow} }
-func (Resume) Subject() Subject    { return Subject{Event: "resumed"} }
-func (Undo) Subject() Subject      { return Subject{Event: Undone} }
+func (Free) Subject() Subject     { return Subject{Event: Unblocked} }
+func (JobBegan) Subject() Subject { return Subject{Event: WorkBegan} }
+func (JobEnded) Subject() Subject { return Subject{Event: "job_ended"} }
+func (Try) Subject() Subject      { return Subject{Event: Tried} }
+func (Question) Subject() Subject { return Subject{Event: Asks} }
+func (Drop) Subject() Subject     { return Subject{Event: DroppedNow} }
+func (Resume) Subject() Subject   { return Subject{Event: "resumed"} }
+func (Undo) Subject() Subject     { return Subject{Event: Undone} }
 
 func (in Answer) Subject() Subject {
 	if in.Sent {
