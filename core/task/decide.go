@@ -151,9 +151,9 @@ func (d *draft) act(act Act) {
 		v.Shown.Told, v.Shown.Governs.Files, v.Shown.Lines = kept(v.Shown.Told), kept(v.Shown.Governs.Files), kept(v.Shown.Lines)
 	case TakeYes:
 		answer, _ := d.in.(Answer)
-		v.Yes, v.Why = Yes{By: answer.By, Governing: answer.Governing, At: d.at}, ""
+		v.Yes = Yes{By: answer.By, Governing: answer.Governing, At: d.at}
 	case TakeLanded:
-		v.Landed, v.Said, v.Why = ended.Landed, clip.Text(ended.Why, textKeptMax), ""
+		v.Landed, v.Said = ended.Landed, clip.Text(ended.Why, textKeptMax)
 	case ForgetLanded:
 		v.Landed, v.Said = "", ""
 	case TakeFailure:

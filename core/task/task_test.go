@@ -226,6 +226,10 @@ func TestSentBack(t *testing.T) {
 	next(t, k, Fails)
 	story(t, k, Resume{Job: Show})
 	next(t, k, OK, Fails) // it cannot be asked about
+	other := Task{Plan: k.Plan, Value: k.Value}
+	if story(t, &other, Resume{Job: Checks}); other.Job != Checks {
+		t.Fatalf("%+v", other.Value)
+	}
 	if story(t, k, Resume{}); k.Status != NeedsYou || !k.Open() {
 		t.Fatalf("%+v", k.Value)
 	}

@@ -51,7 +51,7 @@ func (t *Team) nextOfTask(id string, r *workflow.Run) any {
 		}
 		return nil
 	case k.Status == task.Done || k.Status == task.Dropped:
-		if r.Status() != workflow.IsCompleted {
+		if r.OrdersLeft() {
 			return workflow.OrdersOver{}
 		}
 		return nil

@@ -155,6 +155,9 @@ func (p *play) clean() {
 func (p *play) person() {
 	what := one(p, "edit", "same", "commit", "commit", "clean", "clean", "untracked", "ignored", "away", "back", "back", "rewind", "amend",
 		"revert", "delete", "lock", "gc")
+	if p.tip() == "" && p.rnd.IntN(3) > 0 {
+		what = "back"
+	}
 	p.note("the person: %s", what)
 	head, _ := p.try(p.repo, "symbolic-ref", "--quiet", "--short", "HEAD")
 	switch what {
@@ -288,27 +291,27 @@ func (p *play) next() {
 	switch {
 	case len(open) < 2 || n < 4:
 		p.give(nil, "")
-	case n < 26:
+	case n < 16:
 		if t := one(p, open...); t.life.Job != state.Prepare { // its agent has begun
 			p.agent(t)
 		}
 		return
-	case n < 42:
+	case n < 30:
 		p.person()
-	case n < 44:
+	case n < 32:
 		p.destroy(one(p, open...))
-	case n < 48:
+	case n < 34:
 		p.step(one(p, open...), "snapshot")
-	case n < 52 && len(asked) > 1:
+	case n < 40 && len(asked) > 1:
 		p.landAll(asked)
-	case n < 54:
+	case n < 42:
 		p.drop(one(p, p.tasks...))
-	case n < 56 && len(dropped) > 0:
+	case n < 44 && len(dropped) > 0:
 		p.restore(one(p, dropped...))
-	case n < 66 && len(done) > 0:
+	case n < 56 && len(done) > 0:
 		p.undo(one(p, done...))
 	default:
-		for t := one(p, open...); p.job(t) && p.rnd.IntN(3) > 0 && !p.lost; {
+		for t := one(p, open...); p.job(t) && !t.over() && p.rnd.IntN(4) > 0 && !p.lost; {
 			p.audit()
 		}
 	}
@@ -356,6 +359,9 @@ func (p *play) job(t *tasked) (more bool) {
 	case state.Nothing:
 		return p.help(t)
 	case state.Work:
+		for range 1 + p.rnd.IntN(3) {
+			p.agent(t)
+		}
 		p.must(t, state.JobEnded{N: k.N, Outcome: state.OK})
 		return true
 	case state.Reviews:
@@ -448,8 +454,10 @@ func (p *play) help(t *tasked) (more bool) {
 			p.clean()
 		}
 		p.must(t, one[state.Input](p, state.Try{}, state.Try{}, state.Try{}, state.Resume{Job: state.Show}))
-	} else {
+	} else if p.rnd.IntN(4) > 0 {
 		p.must(t, state.Resume{})
+	} else {
+		p.drop(t)
 	}
 	return true
 }
