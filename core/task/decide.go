@@ -98,6 +98,9 @@ func (t *Task) ended(in JobEnded) Event {
 
 // resumed is the word for where a task goes on.
 func (t *Task) resumed(in Resume) Event {
+	if t.Status == NeedsYou && t.Job == Work {
+		return in.Subject().Event // its agent works, and waits for an answer
+	}
 	if in.Job == Nothing && t.Status == Dropped && (t.At == Land || t.At == Merged) {
 		return ToShow // dropping it took the approval back
 	}

@@ -86,7 +86,7 @@ const (
 	NextRound    Act = "next_round"    // keeps how this one ended
 	FreeRound    Act = "free_round"    // a person's wish counts towards no limit
 	TakeShown    Act = "take_shown"    //
-	TakeYes      Act = "take_yes"      // who approved it, and its place in the order of landings
+	TakeYes      Act = "take_yes"      // who approved it
 	TakeLanded   Act = "take_landed"   //
 	ForgetLanded Act = "forget_landed" //
 	TakeFailure  Act = "take_failure"  // why it did not land

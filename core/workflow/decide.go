@@ -95,8 +95,8 @@ func (d *runDraft) decide(in Input) error {
 		return d.resume(in)
 	case StepOrdered:
 		return d.order(in)
-	case OrdersOver:
-		return d.ordersOver()
+	case Judged:
+		return d.judge(in)
 	case GatesSeen:
 		return d.gates(in)
 	case SkipsDue:
@@ -238,8 +238,12 @@ func (d *runDraft) order(in StepOrdered) error {
 	return nil
 }
 
-// ordersOver is W11 for the steps that nobody orders any more.
-func (d *runDraft) ordersOver() error {
+// judge is W12 for a run whose steps are ordered: only what orders them knows whether more will be. The steps that a run has not needed
+// that is completed are skipped (W11).
+func (d *runDraft) judge(in Judged) error {
+	if _, err := d.setHead(RunJudged, func(h *Head) { h.Judged = in.As }); err != nil || in.As != IsCompleted {
+		return err
+	}
 	var moves []Move
 	for i := range d.run.Steps {
 		if p := &d.run.Steps[i]; d.run.Plan.Steps[i].Ordered && p.State == Pending {
