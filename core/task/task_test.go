@@ -171,9 +171,10 @@ func TestSentBack(t *testing.T) {
 		t.Fatalf("%+v", k.Value)
 	}
 	story(t, k, Resume{})
-	if k.Status != Checking {
+	if next(t, k, OK, Back); k.Status != Failed || k.At != Reviews || k.FailedAt() != Reviews {
 		t.Fatalf("%+v", k.Value)
 	}
+	story(t, k, Resume{Job: Checks})
 	for job, status := range map[Job]Status{Prepare: Queued, Work: Working, Reviews: Review, Show: Checking, Approve: NeedsYou, Land: Landing} {
 		next(t, k, Fails)
 		if k.Status == NeedsYou { // a landing
@@ -223,7 +224,11 @@ func TestNotLanded(t *testing.T) {
 	if k.Status != Landing || k.Failure.Kind != "" {
 		t.Fatalf("%+v", k.Value)
 	}
-	story(t, k, Drop{}, Resume{})
+	next(t, k, Recheck, Back, OK)
+	if k.Status != NeedsYou || !k.Open() || k.Why != "why" {
+		t.Fatalf("%+v", k.Value)
+	}
+	story(t, k, Answer{N: k.N, By: "human/ann"}, Drop{}, Resume{})
 	if k.Job != Show { // dropping it took the approval back
 		t.Fatalf("%+v", k.Value)
 	}
@@ -256,6 +261,9 @@ func TestPlaces(t *testing.T) {
 	story(t, k, Free{}, Free{})
 	next(t, k, OK)
 	story(t, k, Question{Open: true}, Question{Open: true}, Question{}, Question{Open: true})
+	if err := give(t, k, machinetest.Noon, Resume{Job: Checks}); err == nil {
+		t.Error("the checks run while its agent waits for an answer")
+	}
 	next(t, k, OK)
 	if k.Status != Checking {
 		t.Fatalf("%+v", k.Value)

@@ -18,7 +18,7 @@ import (
 // line happens a second after the line before.
 //
 //	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile]    its steps follow
-//	  ID [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
+//	  ID [ordered] [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
 //	     [loop=A,B | loop= | from=ID | artifact=F] [until=C] [max=N]
 //	start
 //	ID starts
@@ -29,6 +29,7 @@ import (
 //	ID answered [noplace] | rejected ["note"] | invalid "why"     [until=…]
 //	ID weighed true|false|fault                 ID items A,B | fault
 //	gates A,B           skip      timer         late timer
+//	order ID N          judge [completed|failed]
 //	start at ID         resume    cancel [ID]   pause "why"     release
 //	hold                unhold    restart       of the runner: the run is read from a snapshot
 //	show ID             prints what run_state.json says of the step
@@ -114,6 +115,11 @@ func (s *stage) line(line string) {
 		s.decide(GatesSeen{Open: list(strings.Join(w[1:], ""))})
 	case w[0] == "edit":
 		s.decide(s.edited(w[1:]))
+	case w[0] == "order":
+		n, _ := strconv.ParseUint(w[2], 10, 64)
+		s.decide(StepOrdered{Step: StepID(w[1]), N: n, Iteration: 1})
+	case w[0] == "judge":
+		s.decide(Judged{As: Status(strings.Join(w[1:], ""))})
 	case w[0] == "skip":
 		s.decide(SkipsDue{})
 	case w[0] == "hold", w[0] == "unhold":
@@ -173,6 +179,8 @@ func (s *stage) step(w []string) Step {
 			step.Needs = ids(value)
 		case "back":
 			step.LoopBackTo = StepID(value)
+		case "ordered":
+			step.Ordered = true
 		case "human":
 			step.Human = true
 		case "ask":
@@ -198,6 +206,9 @@ func (s *stage) step(w []string) Step {
 		default:
 			s.t.Fatalf("no such word of a step: %s", word)
 		}
+	}
+	if step.Ordered && step.Human { // it only asks
+		step.Agent, step.Prompt = "", ""
 	}
 	return step
 }

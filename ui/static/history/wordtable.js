@@ -180,6 +180,7 @@ export const CHANGE_WORDS = {
     "run_archived": "the run was archived",
     "run_cancelled": "the run was cancelled",
     "run_edited": "its run_state.json was edited, and was taken in",
+    "run_judged": "the run is over, or goes on",
     "run_paused": "the run was paused",
     "run_released": "the run goes on",
     "run_replanned": "the run has a new plan",
