@@ -172,7 +172,7 @@ var Table = table.Table[Status, Event, Act]{
 		AsksNoMore: {ID: "K14", To: Working},
 		WorkEnded:  {ID: "K4", To: Checking, Do: do(DoCheck), Why: "it ended without an answer"},
 		ToShow:     {ID: "K13", To: Checking, Do: do(KeepWhy, DoShow), Why: "it may have other content than was shown"},
-		ToCheck:    {ID: "K13", To: Checking, Do: do(KeepWhy, DoCheck), Why: "a person has changed it by hand"},
+		ToCheck:    {ID: "K13", To: Checking, Do: do(NoFailure, KeepWhy, DoCheck), Why: "a person has changed it by hand"},
 		JobFailed:  failed,
 		DroppedNow: dropped,
 	},

@@ -204,7 +204,7 @@ func TestNotLanded(t *testing.T) {
 		t.Fatalf("%+v", k.Value)
 	}
 	story(t, k, Resume{Job: Checks, Why: "by hand"})
-	if next(t, k, OK, OK); k.Status != NeedsYou || k.Why != "by hand" {
+	if next(t, k, OK, OK); k.Status != NeedsYou || k.Why != "by hand" || k.Failure.Kind != "" {
 		t.Fatalf("%+v", k.Value)
 	}
 	story(t, k, Resume{Job: Checks, Why: "by hand"})
