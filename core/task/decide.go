@@ -105,6 +105,8 @@ func (t *Task) ended(in JobEnded) Event {
 // resumed is the word for where a task goes on. None of them lands it.
 func (t *Task) resumed(in Resume) Event {
 	switch {
+	case t.Status == NeedsYou && t.Job == Work:
+		return in.Subject().Event // its agent works, and waits for an answer
 	case in.Job == Nothing && t.At == Nothing:
 		return map[Status]Event{Blocked: ToWaits, NeedsYou: NeedsRoom}[t.Was]
 	case in.Job == Nothing && t.At == Approve:

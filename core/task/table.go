@@ -85,7 +85,7 @@ const (
 	NextRound    Act = "next_round"    // keeps how this one ended
 	FreeRound    Act = "free_round"    // what a person asks for counts towards no limit
 	TakeShown    Act = "take_shown"    //
-	TakeYes      Act = "take_yes"      // who approved it, and its place in the order of landings
+	TakeYes      Act = "take_yes"      // who approved it
 	TakeLanded   Act = "take_landed"   //
 	ForgetLanded Act = "forget_landed" //
 	TakeFailure  Act = "take_failure"  // why it did not land
@@ -170,7 +170,7 @@ var Table = table.Table[Status, Event, Act]{
 		AsksNoMore: {ID: "K14", To: Working},
 		WorkEnded:  {ID: "K4", To: Checking, Do: do(DoCheck), Why: "it ended without an answer"},
 		ToShow:     {ID: "K13", To: Checking, Do: do(KeepWhy, DoShow), Why: "it may have other content than was shown"},
-		ToCheck:    {ID: "K13", To: Checking, Do: do(KeepWhy, DoCheck), Why: "a person has changed it by hand"},
+		ToCheck:    {ID: "K13", To: Checking, Do: do(NoFailure, KeepWhy, DoCheck), Why: "a person has changed it by hand"},
 		JobFailed:  failed,
 		DroppedNow: dropped,
 	},

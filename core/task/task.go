@@ -295,5 +295,17 @@ func (v *Value) NeedsHelp() bool {
 	return v.Status == Failed || v.Status == NeedsYou && v.Job == Nothing
 }
 
+// FailedAt is the job that failed and goes on only with a person's help; empty: there is none.
+func (v *Value) FailedAt() Job {
+	switch {
+	case !v.NeedsHelp():
+		return Nothing
+	case v.Status == Failed:
+		return v.At
+	default:
+		return Land
+	}
+}
+
 // Open reports whether a person is asked about what is shown.
 func (v *Value) Open() bool { return v.Job == Approve }

@@ -211,9 +211,10 @@ func TestSentBack(t *testing.T) {
 		t.Fatalf("%+v", k.Value)
 	}
 	story(t, k, Resume{})
-	if k.Status != Checking {
+	if next(t, k, OK, Back); k.Status != Failed || k.At != Reviews || k.FailedAt() != Reviews {
 		t.Fatalf("%+v", k.Value)
 	}
+	story(t, k, Resume{Job: Checks})
 	for job, status := range map[Job]Status{
 		Prepare: Queued, Work: Working, Reviews: Review, Show: Checking, Approve: Checking, Land: Checking, Merged: Checking,
 	} {
@@ -257,7 +258,7 @@ func TestNotLanded(t *testing.T) {
 		t.Fatalf("%+v", k.Value)
 	}
 	story(t, k, Resume{Job: Checks, Why: "by hand"})
-	if next(t, k, OK, OK); k.Status != NeedsYou || k.Why != "by hand" {
+	if next(t, k, OK, OK); k.Status != NeedsYou || k.Why != "by hand" || k.Failure.Kind != "" {
 		t.Fatalf("%+v", k.Value)
 	}
 	story(t, k, Resume{Job: Checks, Why: "by hand"})
@@ -283,7 +284,11 @@ func TestNotLanded(t *testing.T) {
 	if k.Status != Landing || k.Failure.Kind != "" {
 		t.Fatalf("%+v", k.Value)
 	}
-	story(t, k, Drop{}, Resume{})
+	next(t, k, Recheck, Back, OK)
+	if k.Status != NeedsYou || !k.Open() || k.Why != "why" {
+		t.Fatalf("%+v", k.Value)
+	}
+	story(t, k, Answer{N: k.N, By: "human/ann"}, Drop{}, Resume{})
 	if k.Job != Show { // dropping it took the approval back
 		t.Fatalf("%+v", k.Value)
 	}
@@ -360,6 +365,9 @@ func TestPlaces(t *testing.T) {
 	story(t, k, Free{}, Free{})
 	next(t, k, OK)
 	story(t, k, Question{Open: true}, Question{Open: true}, Question{}, Question{Open: true})
+	if err := give(t, k, machinetest.Noon, Resume{Job: Checks}); err == nil {
+		t.Error("the checks run while its agent waits for an answer")
+	}
 	next(t, k, OK)
 	if k.Status != Checking {
 		t.Fatalf("%+v", k.Value)

@@ -37,9 +37,11 @@ func (t *Team) applyTask(id string, ch change.Change) {
 // nextOfTask is what follows for a task from the steps of its run: the order for the step that is its job, or the result of that step.
 func (t *Team) nextOfTask(id string, r *workflow.Run) any {
 	k := t.Tasks[id]
-	switch {
+	switch judged := statusOf(k); {
 	case k == nil:
 		return nil
+	case judged != r.Judged && (r.Stage == workflow.Driven || r.Stage == workflow.Paused):
+		return workflow.Judged{As: judged}
 	case r.Stage == workflow.Stopped:
 		if k.Status != task.Dropped && k.Status != task.Done {
 			return task.Drop{Why: r.Why}
@@ -50,11 +52,11 @@ func (t *Team) nextOfTask(id string, r *workflow.Run) any {
 			return task.Free{}
 		}
 		return nil
-	case k.Status == task.Done || k.Status == task.Dropped:
-		if r.OrdersLeft() {
-			return workflow.OrdersOver{}
-		}
+	case k.Over():
 		return nil
+	}
+	if _, p, ok := r.Find(workflow.StepID(task.Approve)); ok && k.Job != task.Approve && p.State == workflow.Waiting {
+		return workflow.StepOrdered{Step: workflow.StepID(task.Approve)} // the question is withdrawn
 	}
 	_, p, isStep := r.Find(workflow.StepID(k.Job))
 	switch {
@@ -72,6 +74,19 @@ func (t *Team) nextOfTask(id string, r *workflow.Run) any {
 		return task.Question{Open: k.Status != task.NeedsYou}
 	}
 	return nil
+}
+
+// statusOf is what a task says about its run; empty: it goes on.
+func statusOf(k *task.Task) workflow.Status {
+	switch {
+	case k == nil:
+		return ""
+	case k.NeedsHelp():
+		return workflow.IsFailed
+	case k.Over():
+		return workflow.IsCompleted
+	}
+	return ""
 }
 
 // asksPerson reports whether the agent that works on a task waits for a person's answer.

@@ -95,8 +95,8 @@ func (d *runDraft) decide(in Input) error {
 		return d.resume(in)
 	case StepOrdered:
 		return d.order(in)
-	case OrdersOver:
-		return d.ordersOver()
+	case Judged:
+		return d.judge(in)
 	case GatesSeen:
 		return d.gates(in)
 	case SkipsDue:
@@ -248,27 +248,20 @@ func (d *runDraft) order(in StepOrdered) error {
 	return nil
 }
 
-// ordersOver is W11 for the steps that are not ordered any more. One that has failed is put back first (W12): the run completes without it.
-func (d *runDraft) ordersOver() error {
-	if failed := d.run.orderedIn(Failed); len(failed) > 0 {
-		d.list(failed, StartedOver, Pending, func(part []Move) Body { return Body{Reset: &Reset{Moves: part}} })
-		return nil
+// judge is W12 for a run whose steps are ordered: only what orders them knows whether more will be. The steps that a run has not needed
+// that is completed are skipped (W11).
+func (d *runDraft) judge(in Judged) error {
+	if _, err := d.setHead(RunJudged, func(h *Head) { h.Judged = in.As }); err != nil || in.As != IsCompleted {
+		return err
 	}
-	d.list(d.run.orderedIn(Pending), NeedsSkipped, Skipped, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Skipped}} })
-	return nil
-}
-
-// OrdersLeft reports whether OrdersOver has an effect.
-func (r *Run) OrdersLeft() bool { return len(r.orderedIn(Failed))+len(r.orderedIn(Pending)) > 0 }
-
-// orderedIn are the steps in a state that start only when they are ordered.
-func (r *Run) orderedIn(state State) (moves []Move) {
-	for i := range r.Steps {
-		if r.Plan.Steps[i].Ordered && r.Steps[i].State == state {
-			moves = append(moves, Move{Step: r.Plan.Steps[i].ID, From: state})
+	var moves []Move
+	for i := range d.run.Steps {
+		if p := &d.run.Steps[i]; d.run.Plan.Steps[i].Ordered && p.State == Pending {
+			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: Pending})
 		}
 	}
-	return moves
+	d.list(moves, NeedsSkipped, Skipped, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Skipped}} })
+	return nil
 }
 
 // begin is W2: a place is free for a step, and nothing prevents its start.

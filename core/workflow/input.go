@@ -72,12 +72,12 @@ type ResumeAsked struct {
 // StepOrdered starts a step of the plan that is ordered, over from the beginning (W12).
 type StepOrdered struct {
 	Step      StepID
-	N         uint64 // the number of the order
+	N         uint64 // the number of the order; 0: the order is taken back
 	Iteration int
 }
 
-// OrdersOver skips the steps that are not ordered any more.
-type OrdersOver struct{}
+// Judged says how a run stands whose steps are ordered: completed, failed, or empty while it goes on (W12).
+type Judged struct{ As Status }
 
 // GatesSeen is the content of the gate-state file: the names that are true.
 type GatesSeen struct{ Open []string }
@@ -184,7 +184,7 @@ func (ReleaseAsked) Subject() Subject      { return Subject{Event: "release_aske
 func (in CancelAsked) Subject() Subject    { return aboutStep("cancel_asked", in.Step) }
 func (in ResumeAsked) Subject() Subject    { return aboutStep("resume_asked", in.From) }
 func (in StepOrdered) Subject() Subject    { return aboutStep("step_ordered", in.Step) }
-func (OrdersOver) Subject() Subject        { return Subject{Event: "orders_over"} }
+func (Judged) Subject() Subject            { return Subject{Event: Event(RunJudged)} }
 func (GatesSeen) Subject() Subject         { return Subject{Event: "gates_seen"} }
 func (SkipsDue) Subject() Subject          { return Subject{Event: NeedsSkipped} }
 func (in WhenWeighed) Subject() Subject    { return aboutStep(WhenTrue, in.Step) }

@@ -49,6 +49,9 @@ type Step struct {
 	Ordered bool `json:"ordered,omitempty"`
 }
 
+// ordered reports whether the plan's steps are ordered.
+func (p *Plan) ordered() bool { return len(p.Steps) > 0 && p.Steps[0].Ordered }
+
 // SentBack returns the gate that sent the run back to a step, and its reason; false if no gate did, or the gate
 // has begun again. Of the steps that are reset to the next iteration, the gate alone keeps its error (reset).
 func SentBack(r *Run, step StepID) (gate StepID, why string, ok bool) {

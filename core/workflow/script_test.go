@@ -29,7 +29,7 @@ import (
 //	ID answered [noplace] | rejected ["note"] | invalid "why"     [until=…]
 //	ID weighed true|false|fault                 ID items A,B | fault
 //	gates A,B           skip      timer         late timer
-//	order ID N ITERATION          orders over
+//	order ID N ITERATION          judge [completed|failed]
 //	start at ID         resume    cancel [ID]   pause "why"     release
 //	hold                unhold    restart       of the runner: the run is read from a snapshot
 //	show ID             prints what run_state.json says of the step
@@ -119,8 +119,8 @@ func (s *stage) line(line string) {
 		n, _ := strconv.ParseUint(w[2], 10, 64)
 		iteration, _ := strconv.Atoi(w[3])
 		s.decide(StepOrdered{Step: StepID(w[1]), N: n, Iteration: iteration})
-	case w[0] == "orders" && w[1] == "over":
-		s.decide(OrdersOver{})
+	case w[0] == "judge":
+		s.decide(Judged{As: Status(strings.Join(w[1:], ""))})
 	case w[0] == "skip":
 		s.decide(SkipsDue{})
 	case w[0] == "hold", w[0] == "unhold":
@@ -180,10 +180,10 @@ func (s *stage) step(w []string) Step {
 			step.Needs = ids(value)
 		case "back":
 			step.LoopBackTo = StepID(value)
-		case "human":
-			step.Human = true
 		case "ordered":
 			step.Ordered = true
+		case "human":
+			step.Human = true
 		case "person":
 			step.Ordered, step.Human, step.Agent, step.Prompt = true, true, "", ""
 		case "ask":
@@ -209,6 +209,9 @@ func (s *stage) step(w []string) Step {
 		default:
 			s.t.Fatalf("no such word of a step: %s", word)
 		}
+	}
+	if step.Ordered && step.Human { // it only asks
+		step.Agent, step.Prompt = "", ""
 	}
 	return step
 }

@@ -2,7 +2,7 @@ package workflow
 
 import "fmt"
 
-// Status is the progress of a run. It is derived from its steps, except for cancellation.
+// Status is the progress of a run. It is derived from its steps, except for cancellation, and for a run whose steps are ordered.
 type Status string
 
 const (
@@ -23,10 +23,10 @@ func (r *Run) Status() Status {
 		return IsCancelled
 	case !r.complete():
 		return IsWaiting
+	case r.Plan.ordered():
+		return r.orderedStatus(n[running], busy, n[waiting]+n[closed])
 	case n[settled] == len(r.Steps):
 		return IsCompleted
-	case n[idle] > 0 && busy+n[waiting]+n[closed] == 0:
-		return r.idleStatus(n)
 	case r.Stage == Driven && busy > 0, r.Stage == Paused && n[running] > 0:
 		return IsRunning
 	case busy > 0 || n[waiting] > 0 || n[closed] > 0:
@@ -38,15 +38,15 @@ func (r *Run) Status() Status {
 	}
 }
 
-// idleStatus is the progress of a run of which nothing is ordered.
-func (r *Run) idleStatus(n [places]int) Status {
+// orderedStatus is the progress of a run whose steps are ordered. One that has ended says nothing: another may be ordered.
+func (r *Run) orderedStatus(running, busy, waiting int) Status {
 	switch {
-	case n[failed] > 0:
-		return IsFailed
-	case r.Stage != Driven:
-		return IsWaiting
-	default:
+	case r.Judged != "":
+		return r.Judged
+	case r.Stage == Driven && (busy > 0 || waiting == 0), r.Stage == Paused && running > 0:
 		return IsRunning
+	default:
+		return IsWaiting
 	}
 }
 

@@ -48,6 +48,7 @@ type Head struct {
 	PauseReason PauseReason `json:"pause_reason,omitempty"` // of a paused run
 	Extra       string      `json:"extra,omitempty"`        // unknown fields of the file, not interpreted; X7
 	OpenGates   []string    `json:"open_gates,omitempty"`   // of those that the plan names, in order
+	Judged      Status      `json:"judged,omitempty"`       // completed or failed, of a run whose steps are ordered
 }
 
 // Progress is one step of a run.

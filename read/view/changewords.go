@@ -157,6 +157,7 @@ var changeWords = map[string]map[string]string{
 		"run_cancelled":  "the run was cancelled",
 		"run_resumed":    "the run was resumed",
 		"run_replanned":  "the run has a new plan",
+		"run_judged":     "the run is over, or goes on",
 		"run_taken_in":   "a run of another program was taken in",
 		"run_edited":     "its run_state.json was edited, and was taken in",
 		"run_archived":   "the run was archived",

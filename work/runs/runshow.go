@@ -81,8 +81,16 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	if shown.Away = t.Notes[id].Away; away != "" {
 		shown.Waits = append(shown.Waits, away)
 	}
-	if shown.Task = taskView(t, howOf(t, id), r); shown.Task != nil && t.Tasks[id].NeedsHelp() {
-		shown.Status = string(workflow.IsFailed)
+	if k := t.Tasks[id]; k != nil {
+		shown.Task = taskView(t, howOf(t, id), r)
+		shown.Counts = view.Counts{}
+		steps := make([]view.StepView, len(r.Steps))
+		for i := range r.Steps {
+			steps[i] = view.StepView{ID: string(r.Plan.Steps[i].ID), Status: string(r.Steps[i].State)}
+		}
+		for _, s := range taskSteps(k, steps) {
+			shown.Counts.Add(workflow.State(s.Status))
+		}
 	}
 	if stop := c.fetchStopped.Load(); stop != nil && shown.Task != nil && !runIsDone(r) {
 		shown.Task.FetchStopped = stop.Why
@@ -124,6 +132,9 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 		if workflow.NotOrdered == s.WaitsFor {
 			s.WaitsFor = "" // its turn comes
 		}
+		if comesAgain(k, state.Job(s.ID)) && s.Status != string(workflow.Running) {
+			s.Status = string(workflow.Pending)
+		}
 		switch {
 		case s.ID == string(state.Merged) && k.Job != state.Merged:
 			continue
@@ -133,6 +144,9 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 			s.Logs, s.Artifacts, s.LogPath = view.Some(k.Shown.Lines), []string{}, "" // no process has written a log
 			if k.Shown.Diff != "" {
 				s.Artifacts = []string{k.Shown.Diff}
+			}
+			if k.FailedAt() == state.Show {
+				s.Status, s.LastError = string(workflow.Failed), k.Why
 			}
 		}
 		steps = append(steps, s)
@@ -152,6 +166,13 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 		land.LastError = k.Why
 	}
 	return append(steps, land)
+}
+
+// comesAgain reports whether a job comes after the one that a task has, or at which it failed: a result that it had was of an earlier round.
+func comesAgain(k *state.Task, job state.Job) bool {
+	order := []state.Job{state.Prepare, state.Work, state.Checks, state.Reviews, state.Show, state.Approve, state.Merged, state.Land}
+	at := slices.Index(order, cmp.Or(k.Job, k.FailedAt()))
+	return at >= 0 && slices.Index(order, job) > at
 }
 
 // lastSession is the newest session of a step that the team's state still holds.

@@ -62,7 +62,7 @@ func landsByStep(r *workflow.Run) bool {
 	return is
 }
 
-// landFirst lists the tasks that may land now: of those of one base, the one that was approved first.
+// landFirst lists the tasks that may land now: of those of one base, the one that waits longest.
 func landFirst(t *team.Team) (first []string) {
 	byBase := map[[2]string]string{}
 	for id, k := range t.Tasks {
@@ -82,9 +82,9 @@ func landFirst(t *team.Team) (first []string) {
 	return first
 }
 
-// landsBefore orders landings by their approvals.
+// landsBefore orders landings by when they were to begin: one that a person tries again is behind those that wait.
 func landsBefore(t *team.Team, a, b string) bool {
-	return cmp.Or(t.Tasks[a].Yes.At.Compare(t.Tasks[b].Yes.At), cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) < 0
+	return cmp.Or(t.Tasks[a].Since.Compare(t.Tasks[b].Since), cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) < 0
 }
 
 func (c *Controller) beginJob(t *team.Team, id string) {

@@ -40,11 +40,8 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 		}
 	}
 	shown.Why = taskWaits(t, id, k)
-	switch {
-	case k.Status == state.Failed:
-		shown.FailedStep = string(k.At)
-	case k.NeedsHelp():
-		shown.FailedStep = string(state.Land)
+	if shown.FailedStep = string(k.FailedAt()); shown.FailedStep == string(state.Show) {
+		shown.FailedStep = task.StepApprove // what is shown is part of the question
 	}
 	if f := k.Failure; f.Kind != "" {
 		shown.Landing = &view.TaskNotLanded{Failed: f.Kind, Files: f.Files}
