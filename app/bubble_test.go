@@ -120,7 +120,8 @@ func (b *bubble) open(last int, undone bool) {
 	}
 	e, err := Open(b.t.Context(), outside.Options{
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: hostHandle{b.host, b.crashPoint},
-		Drivers: map[string]driver.Driver{"fake": b.driver, "exec": driverexec.Driver{}}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
+		Drivers: map[string]driver.Driver{"fake": b.driver, "exec": driverexec.Driver{}},
+		Lookup:  func(string) (string, bool) { return "", false }, Offer: tokenIn,
 		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.conflicts, Notices: b.tellers, Cluster: b.cluster, Proxy: b.proxy,
 		Room: b.room,
 		Log:  slog.New(slog.NewTextHandler(b.logged, nil)),

@@ -156,7 +156,7 @@ func merged(a, b map[string]string) map[string]string {
 	return all
 }
 
-// What the journal keeps of texts and lists has a limit, whoever wrote them.
+// What the journal keeps of texts and lists has a limit.
 func TestLimits(t *testing.T) {
 	long := strings.Repeat("x", 3*textKeptMax)
 	many := slices.Repeat([]string{long}, namesKept+3)

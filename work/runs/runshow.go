@@ -168,7 +168,8 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 	return append(steps, land)
 }
 
-// comesAgain reports whether a job comes after the one that a task has, or at which it failed: a result that it had was of an earlier round.
+// comesAgain reports whether a job comes after the one that a task has, or at which it failed: a result that it had was of an earlier
+// round.
 func comesAgain(k *state.Task, job state.Job) bool {
 	order := []state.Job{state.Prepare, state.Work, state.Checks, state.Reviews, state.Show, state.Approve, state.Merged, state.Land}
 	at := slices.Index(order, cmp.Or(k.Job, k.FailedAt()))

@@ -351,7 +351,7 @@ export const CHANGE_WORDS = {
     "run_started": "the steps of the run were planned",
     "runner_died": "the process of the step ended without a report",
     "started": "the step started",
-    "started_asking": "the step started",
+    "started_asking": "the step asks a person",
     "started_over": "the step starts again",
     "target_done": "the target of the gate is done again",
     "until_faulted": "what it waits for cannot be read",
