@@ -168,10 +168,15 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 	return append(steps, land)
 }
 
-// comesAgain reports whether a job comes after the one that a task has, or at which it failed: a result that it had was of an earlier round.
+// comesAgain reports whether a job comes after the one that a task has, or at which it failed or was dropped: a result that it had was of
+// an earlier round.
 func comesAgain(k *state.Task, job state.Job) bool {
 	order := []state.Job{state.Prepare, state.Work, state.Checks, state.Reviews, state.Show, state.Approve, state.Merged, state.Land}
-	at := slices.Index(order, cmp.Or(k.Job, k.FailedAt()))
+	from := cmp.Or(k.Job, k.FailedAt())
+	if k.Status == state.Dropped {
+		from = k.At
+	}
+	at := slices.Index(order, from)
 	return at >= 0 && slices.Index(order, job) > at
 }
 
