@@ -156,7 +156,7 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 	}
 	land := view.StepView{ID: string(state.Land), Status: string(workflow.Pending), Artifacts: []string{}, Logs: []string{}}
 	switch {
-	case k.Status == state.Landing && k.Job == state.Land:
+	case k.Status == state.Landing: // its checks on the merged files are part of it
 		land.Status = string(workflow.Running)
 	case k.Status == state.Done:
 		land.Status, land.Logs = string(workflow.Completed), []string{k.Said}
