@@ -156,7 +156,7 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 	}
 	land := view.StepView{ID: string(state.Land), Status: string(workflow.Pending), Artifacts: []string{}, Logs: []string{}}
 	switch {
-	case k.Status == state.Landing && k.Job == state.Land:
+	case k.Status == state.Landing: // its checks on the merged files are part of it
 		land.Status = string(workflow.Running)
 	case k.Status == state.Done:
 		land.Status, land.Logs = string(workflow.Completed), []string{k.Said}
@@ -168,11 +168,15 @@ func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
 	return append(steps, land)
 }
 
-// comesAgain reports whether a job comes after the one that a task has, or at which it failed: a result that it had was of an earlier
-// round.
+// comesAgain reports whether a job comes after the one that a task has, or at which it failed or was dropped: a result that it had was of
+// an earlier round.
 func comesAgain(k *state.Task, job state.Job) bool {
 	order := []state.Job{state.Prepare, state.Work, state.Checks, state.Reviews, state.Show, state.Approve, state.Merged, state.Land}
-	at := slices.Index(order, cmp.Or(k.Job, k.FailedAt()))
+	from := cmp.Or(k.Job, k.FailedAt())
+	if k.Status == state.Dropped {
+		from = k.At
+	}
+	at := slices.Index(order, from)
 	return at >= 0 && slices.Index(order, job) > at
 }
 

@@ -39,6 +39,9 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 			Unchanged: k.Shown.Unchanged,
 		}
 	}
+	if comesAgain(k, state.Approve) {
+		shown.FilesChanged = 0 // until it is shown again
+	}
 	shown.Why = taskWaits(t, id, k)
 	if shown.FailedStep = string(k.FailedAt()); shown.FailedStep == string(state.Show) {
 		shown.FailedStep = task.StepApprove // what is shown is part of the question
