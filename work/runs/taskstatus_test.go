@@ -23,7 +23,7 @@ func TestLandsAfter(t *testing.T) {
 	} {
 		now.Notes[id] = team.RunMeta{Settings: team.RunSettings{How: `{"task":{"base":"` + of.base + `"}}`}}
 		now.Runs[id] = &workflow.Run{}
-		now.Tasks[id] = &state.Task{Value: state.Value{Status: of.status, Yes: state.Yes{At: time.Unix(of.at, 0)}}}
+		now.Tasks[id] = &state.Task{Value: state.Value{Status: of.status, Since: time.Unix(of.at, 0)}}
 	}
 	for id, want := range map[string]string{
 		"T1": "", "T4": "it lands on main after T1", "T3": "it lands on main after T1, T4", "T5": "it lands on next after T2",
