@@ -19,13 +19,13 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/files/crewdocs"
 	"github.com/fairlead-dev/fairlead/internal/test/journaltest"
 	"github.com/fairlead-dev/fairlead/process/driver"
+	driverexec "github.com/fairlead-dev/fairlead/process/driver/exec"
 )
 
 // bubble is a simulated environment in one process with simulated time. Supervisors start and stop
@@ -61,7 +61,6 @@ type bubble struct {
 	conflicts func(context.Context, string, []string) ([]sessionhost.ProcessConflict, error) // finds processes that have a conversation open
 	tellers   *outside.Notices
 	room      func() string                     // of outside.Options
-	taskPlan  func(workflow.Plan) workflow.Plan // of outside.Options
 	proxy     func() (outside.ProxyConn, error) // nil: there is none
 }
 
@@ -121,10 +120,11 @@ func (b *bubble) open(last int, undone bool) {
 	}
 	e, err := Open(b.t.Context(), outside.Options{
 		Name: "test", Config: &conf, Journal: history, Files: b.files, Host: hostHandle{b.host, b.crashPoint},
-		Drivers: map[string]driver.Driver{"fake": b.driver}, Lookup: func(string) (string, bool) { return "", false }, Offer: tokenIn,
+		Drivers: map[string]driver.Driver{"fake": b.driver, "exec": driverexec.Driver{}},
+		Lookup:  func(string) (string, bool) { return "", false }, Offer: tokenIn,
 		BootID: b.boot, Sessions: b.sessions, ProcessConflicts: b.conflicts, Notices: b.tellers, Cluster: b.cluster, Proxy: b.proxy,
-		Room: b.room, TaskPlan: b.taskPlan,
-		Log: slog.New(slog.NewTextHandler(b.logged, nil)),
+		Room: b.room,
+		Log:  slog.New(slog.NewTextHandler(b.logged, nil)),
 	})
 	if err != nil {
 		b.t.Fatal(err)

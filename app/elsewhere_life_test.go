@@ -13,14 +13,14 @@ import (
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-// hostOf is the host on which the step of T1 is placed.
+// hostOf is the host on which the step work of T1 is placed.
 func (b *bubble) hostOf() string {
 	b.t.Helper()
 	r, err := b.engine.Runs.RunByID(b.t.Context(), "T1")
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return r.Steps[0].Host
+	return r.Steps[1].Host
 }
 
 func (b *bubble) statusOf() string {

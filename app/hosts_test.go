@@ -96,8 +96,7 @@ func TestHostsView(t *testing.T) {
 // shown as the journal has them.
 func TestHostOfATask(t *testing.T) {
 	t.Parallel()
-	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
-	taskBubble(t, flow, func(_ *bubble, _ int, _ string, s *fakeSession) {
+	taskBubble(t, func(_ *bubble, _ int, _ string, s *fakeSession) {
 		s.next(time.Minute) // it works
 		s.say("stop ok")
 	}, nil, func(t *testing.T, b *bubble) {
@@ -117,7 +116,7 @@ func TestHostOfATask(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return r.Task.Host + " " + r.Steps[0].Host
+			return r.Task.Host + " " + r.Steps[1].Host
 		}
 		if got := on(b.engine); got != "b b" {
 			t.Errorf("the task and its step run on %q", got)

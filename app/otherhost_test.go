@@ -389,14 +389,11 @@ func (a *pipedAnswer) Write(b []byte) (int, error) {
 	return a.to.Write(b)
 }
 
-// oneStepFlow is a workflow of one step.
-const oneStepFlow = "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
-
 // teamBubble is a team whose agent coder works on other hosts. work is what each of its sessions does.
 // Bubbles with `git worktree` do not run in parallel: such commands wait for each other in the whole process.
 func teamBubble(t *testing.T, onLost host.OnLost, work func(s *fakeSession), test func(t *testing.T, b *bubble, hosts []*otherHost)) {
 	t.Helper()
-	taskBubble(t, oneStepFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { work(s) }, nil, func(t *testing.T, b *bubble) {
+	taskBubble(t, func(_ *bubble, _ int, _ string, s *fakeSession) { work(s) }, nil, func(t *testing.T, b *bubble) {
 		coder := b.agent("coder")
 		coder.Host.Any, coder.Host.Labels, coder.OnLost = true, []string{"gpu"}, string(onLost)
 		hosts := b.others("b", "c")

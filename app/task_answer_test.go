@@ -2,10 +2,9 @@ package app
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,13 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
-
-// answerFlow is a workflow for tasks in which a person is asked after the work.
-const answerFlow = `name: task
-steps:
-  - {id: work, agent: "{agent}", prompt: "{prompt}", continue_conversation: true, report_optional: true}
-  - {id: approve, agent: "{reviewer}", prompt: "{review}", needs: [work], human_in_the_loop: true, loop_back_to: work}
-`
 
 func refusedTask(t *testing.T, err error, want string) {
 	t.Helper()
@@ -39,10 +31,14 @@ func (b *bubble) put(name, text string) {
 	}
 }
 
-// asksAbout is the report of a step that shows a commit to a person.
-func asksAbout(commit, tree, from string) string {
-	return fmt.Sprintf(`{"schema": "run_report@v0", "run_id": "T1", "step_id": "approve", "agent": "critic", "status": "COMPLETED", "findings": [],
-"started_at": "2026-11-28T10:00:00Z", "ended_at": "2026-11-28T10:00:01Z", "metrics": {"shown_commit": %q, "shown_tree": %q, "shown_from": %q}}`, commit, tree, from)
+// asksAbout is what the open question of a task shows.
+func (b *bubble) asksAbout(id string) view.TaskAsked {
+	b.t.Helper()
+	v := b.runView(id)
+	if v.Task.Status != view.TaskNeedsYou || v.Task.Asked == nil {
+		b.t.Fatalf("no question is open: %+v", v.Task)
+	}
+	return *v.Task.Asked
 }
 
 // TestAnswerIsForWhatWasShown checks that an answer applies to what the open question shows, as the journal has it. An
@@ -50,22 +46,21 @@ func asksAbout(commit, tree, from string) string {
 // nothing. Comments are kept until a request sends them, once.
 func TestAnswerIsForWhatWasShown(t *testing.T) {
 	t.Parallel()
-	var prompts, commits, trees []string
-	taskBubble(t, answerFlow, func(b *bubble, n int, prompt string, s *fakeSession) {
+	var prompts []string
+	taskBubble(t, func(b *bubble, n int, prompt string, s *fakeSession) {
 		prompts = append(prompts, prompt)
 		b.write("b.txt", strings.Repeat("b\n", n))
 		if n > 1 {
 			s.lasts(time.Minute)
 		}
 		s.say("stop ok")
-	}, func(b *bubble, n int, _ string) string { return asksAbout(commits[n-1], trees[n-1], commits[0]) }, func(t *testing.T, b *bubble) {
+	}, nil, func(t *testing.T, b *bubble) {
 		ctx, e := t.Context(), func() *App { return b.engine }
-		for _, name := range []string{"c.txt", "d.txt", "e.txt"} {
-			b.put(name, "x\n")
-			gitIn(t, b.conf.Dir, "add", name)
-			tree := gitIn(t, b.conf.Dir, "write-tree")
-			commits, trees = append(commits, gitIn(t, b.conf.Dir, "commit-tree", "-p", "HEAD", "-m", name, tree)), append(trees, tree)
-		}
+		b.put("other.txt", "x\n")
+		gitIn(t, b.conf.Dir, "add", "other.txt")
+		otherTree := gitIn(t, b.conf.Dir, "write-tree")
+		other := gitIn(t, b.conf.Dir, "commit-tree", "-p", "HEAD", "-m", "other", otherTree)
+		gitIn(t, b.conf.Dir, "rm", "--quiet", "--cached", "other.txt")
 		refused := func(err error, want string) {
 			t.Helper()
 			refusedTask(t, err, want)
@@ -73,42 +68,42 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 		b.start()
 		b.give("Write the file b")
 		b.after(30 * time.Second)
-		if v := b.runView("T1"); v.Task.Status != view.TaskNeedsYou || v.Task.Asked == nil ||
-			!reflect.DeepEqual(*v.Task.Asked, view.TaskAsked{
-				Tree: trees[0], Commit: commits[0], From: commits[0], Told: []string{"the last answer of its agent ended without a word"},
-			}) {
-			t.Fatalf("%+v, asked %+v", v.Task, v.Task.Asked)
+		first := b.asksAbout("T1")
+		if gitIn(t, b.conf.Dir, "show", first.Tree+":b.txt") != "b" || gitIn(t, b.conf.Dir, "rev-parse", first.Commit+"^{tree}") != first.Tree ||
+			first.From != gitIn(t, b.conf.Dir, "rev-parse", "main") ||
+			!slices.Equal(first.Told, []string{"the last answer of its agent ended without a word"}) {
+			t.Fatalf("asked %+v", first)
 		}
 		for _, tamper := range [][]string{
-			{"update-ref", "refs/fairlead/tasks/T1.shown", commits[2]},
-			{"update-ref", "refs/fairlead/tasks/T1", commits[2]},
+			{"update-ref", "refs/fairlead/tasks/T1.shown", other},
+			{"update-ref", "refs/fairlead/tasks/T1", other},
 		} {
 			gitIn(t, b.conf.Dir, tamper...)
 		}
-		b.put(".agents/runs/T1/shown", trees[2]+"\n")
+		b.put(".agents/runs/T1/shown", otherTree+"\n")
 
-		_, err := e().Tasks.MergeTask(ctx, human, "T1", commits[2], "", "")
+		_, err := e().Tasks.MergeTask(ctx, human, "T1", other, "", "")
 		refused(err, "it was changed since you looked")
-		_, err = e().Tasks.MergeTask(ctx, human, "T1", "", trees[2], "")
+		_, err = e().Tasks.MergeTask(ctx, human, "T1", "", otherTree, "")
 		refused(err, "Look at it again")
-		_, err = e().Tasks.MergeTask(ctx, human, "T1", "", trees[0][:11], "")
+		_, err = e().Tasks.MergeTask(ctx, human, "T1", "", first.Tree[:11], "")
 		refused(err, "too short")
-		_, err = e().Runs.Answer(ctx, human, "T1", "approve", view.StepAnswer{Tree: trees[2][:12]})
+		_, err = e().Runs.Answer(ctx, human, "T1", "approve", view.StepAnswer{Tree: otherTree[:12]})
 		refused(err, "Look at it again")
-		_, err = e().Tasks.RequestTask(ctx, human, "T1", "", commits[0])
+		_, err = e().Tasks.RequestTask(ctx, human, "T1", "", first.Commit)
 		refused(err, "there is nothing to send")
 		for _, text := range []string{"no: honour the context", "and why?"} {
 			if _, err := e().Tasks.AddComment(ctx, "T1", view.TaskComment{File: "b.txt", Line: 2, Text: text}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err = e().Tasks.RequestTask(ctx, human, "T1", "also the docs", commits[2])
+		_, err = e().Tasks.RequestTask(ctx, human, "T1", "also the docs", other)
 		refused(err, "it was changed since you looked")
 		if left, err := e().Tasks.Comments(ctx, "T1"); err != nil || len(left) != 2 {
 			t.Errorf("after a refusal the comments are %+v, %v", left, err)
 		}
 
-		if _, err := e().Tasks.RequestTask(ctx, human, "T1", "also the docs", commits[0]); err != nil {
+		if _, err := e().Tasks.RequestTask(ctx, human, "T1", "also the docs", first.Commit); err != nil {
 			t.Fatal(err)
 		}
 		b.after(30 * time.Second)
@@ -120,26 +115,28 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 			!strings.Contains(prompts[1], "also the docs") || !strings.Contains(prompts[1], "b.txt:2: and why?") {
 			t.Fatalf("the agent received %q", prompts)
 		}
-		_, err = e().Tasks.MergeTask(ctx, human, "T1", commits[0], "", "")
+		_, err = e().Tasks.MergeTask(ctx, human, "T1", first.Commit, "", "")
 		refused(err, "it does not wait for your answer now")
 		_, err = e().Tasks.RequestTask(ctx, human, "T1", "more", "")
 		refused(err, "it does not wait for your answer now")
 
 		b.after(2 * time.Minute)
-		_, err = e().Tasks.MergeTask(ctx, human, "T1", commits[0], "", "")
+		second := b.asksAbout("T1")
+		_, err = e().Tasks.MergeTask(ctx, human, "T1", first.Commit, "", "")
 		refused(err, "it was changed since you looked") // the question of the first round
-		if _, err := e().Tasks.MergeTask(ctx, human, "T1", "", trees[1][:12], ""); err != nil {
+		if _, err := e().Tasks.MergeTask(ctx, human, "T1", "", second.Tree[:12], ""); err != nil {
 			t.Fatal(err)
 		}
 		b.after(time.Minute)
 		v := b.runView("T1")
-		if v.Status != "completed" || v.Task.Status != view.TaskDone || v.Task.Asked != nil {
+		if v.Status != "completed" || v.Task.Status != view.TaskDone || v.Task.Asked != nil ||
+			gitIn(t, b.conf.Dir, "show", "main:b.txt") != "b\nb" {
 			t.Errorf("%+v", v)
 		}
-		if got := v.Steps[1].Answer; got == nil ||
+		if got := v.Steps[3].Answer; got == nil ||
 			*got != (view.StepAnswered{
-				By: human.ID, Tree: trees[1], Named: true,
-				Words: "by " + human.ID + ", for tree " + trees[1][:12],
+				By: human.ID, Tree: second.Tree, Named: true,
+				Words: "by " + human.ID + ", for tree " + second.Tree[:12],
 			}) {
 			t.Errorf("the record: %+v", got)
 		}
@@ -150,10 +147,8 @@ func TestAnswerIsForWhatWasShown(t *testing.T) {
 // record says so. A file approves no task: it is refused once, with the reason, and has no effect.
 func TestApprovalWithoutHash(t *testing.T) {
 	t.Parallel()
-	commit, tree := "", ""
-	taskBubble(t, answerFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { s.say("stop ok") },
-		func(*bubble, int, string) string { return asksAbout(commit, tree, commit) }, func(t *testing.T, b *bubble) {
-			commit, tree = gitIn(t, b.conf.Dir, "rev-parse", "HEAD"), gitIn(t, b.conf.Dir, "rev-parse", "HEAD^{tree}")
+	taskBubble(t, func(_ *bubble, _ int, _ string, s *fakeSession) { s.say("stop ok") }, nil,
+		func(t *testing.T, b *bubble) {
 			b.start()
 			b.give("Write the file b")
 			b.after(30 * time.Second)
@@ -162,11 +157,11 @@ func TestApprovalWithoutHash(t *testing.T) {
 				b.after(10 * time.Second)
 			}
 			v := b.runView("T1")
-			if v.Task.Status != view.TaskNeedsYou || !strings.Contains(v.Steps[1].BadInput, "a task is not approved by a file") ||
-				v.Steps[1].ManualInputPath != "" {
+			if v.Task.Status != view.TaskNeedsYou || !strings.Contains(v.Steps[3].BadInput, "a task is not approved by a file") ||
+				v.Steps[3].ManualInputPath != "" {
 				t.Fatalf("%+v\n%+v", v.Task, v.Steps[1])
 			}
-			said := 0
+			tree, said := b.asksAbout("T1").Tree, 0
 			for _, rec := range b.history() {
 				if rec.Trigger == string(workflow.AnswerFaulty) {
 					said++
@@ -180,7 +175,7 @@ func TestApprovalWithoutHash(t *testing.T) {
 			}
 			b.after(time.Minute)
 			v = b.runView("T1")
-			if got := v.Steps[1].Answer; v.Task.Status != view.TaskDone || got == nil || got.Named || got.ByFile || got.Tree != tree ||
+			if got := v.Steps[3].Answer; v.Task.Status != view.TaskDone || got == nil || got.Named || got.ByFile || got.Tree != tree ||
 				!strings.Contains(got.Words, "no hash given") {
 				t.Errorf("%s, the record: %+v", v.Task.Status, got)
 			}
@@ -191,8 +186,8 @@ func TestApprovalWithoutHash(t *testing.T) {
 // outside of the repository, and a comment that was removed, are refused.
 func TestTaskComments(t *testing.T) {
 	t.Parallel()
-	taskBubble(t, answerFlow, func(_ *bubble, _ int, _ string, s *fakeSession) { s.say("stop ok") },
-		func(*bubble, int, string) string { return `{"findings": []}` }, func(t *testing.T, b *bubble) {
+	taskBubble(t, func(_ *bubble, _ int, _ string, s *fakeSession) { s.say("stop ok") }, nil,
+		func(t *testing.T, b *bubble) {
 			ctx := t.Context()
 			b.start()
 			b.give("Write the file b")

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,21 +10,14 @@ import (
 	"time"
 
 	"github.com/fairlead-dev/fairlead/config"
-	"github.com/fairlead-dev/fairlead/core/workflow"
-	"github.com/fairlead-dev/fairlead/files/runstate"
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-// taskFlow is a workflow for tasks without people.
-const taskFlow = `name: task
-steps:
-  - {id: work, agent: "{agent}", prompt: "{prompt}", continue_conversation: true, report_optional: true}
-  - {id: review, agent: "{reviewer}", prompt: "{review}", needs: [work], loop_back_to: work}
-`
-
-// taskBubble is a bubble in a repository, in which agent coder works and agent critic reviews. Each
-// receives the number of its session and its prompt. The result of critic is its answer.
-func taskBubble(t *testing.T, flow string, coder func(b *bubble, n int, prompt string, s *fakeSession),
+// taskBubble is a bubble in a repository, in which agent coder works and agent critic, if it is not nil, reviews. Each
+// receives the number of its session and its prompt. The result of critic is its answer. The steps of the program's own
+// do what they do in their processes.
+func taskBubble(t *testing.T, coder func(b *bubble, n int, prompt string, s *fakeSession),
 	critic func(b *bubble, n int, prompt string) string, test func(t *testing.T, b *bubble),
 ) {
 	inBubble(t, "coder critic", func(t *testing.T, b *bubble) {
@@ -33,20 +27,16 @@ func taskBubble(t *testing.T, flow string, coder func(b *bubble, n int, prompt s
 		}
 		b.conf.Dir = dir
 		gitIn(t, dir, "init", "--quiet", "-b", "main")
+		gitIn(t, dir, "config", "user.name", "A Person")
+		gitIn(t, dir, "config", "user.email", "person@example.invalid")
 		if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("a\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		gitIn(t, dir, "add", "a.txt")
 		gitIn(t, dir, "commit", "--quiet", "-m", "first")
-		b.conf.Tasks = config.Tasks{Land: "squash", Branch: config.TaskBranch, Reviewer: "critic"}
-		b.taskPlan = func(real workflow.Plan) workflow.Plan {
-			work, review := real.Steps[1], real.Steps[3]
-			read, err := runstate.ParseWorkflow("flow.yaml", []byte(strings.NewReplacer("{agent}", work.Agent, "{prompt}", work.Prompt,
-				"{reviewer}", review.Agent, "{review}", review.Prompt).Replace(flow)), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return read.Plan
+		b.conf.Tasks = config.Tasks{Land: "squash", Branch: config.TaskBranch}
+		if critic != nil {
+			b.conf.Tasks.Reviewer = "critic"
 		}
 		coders, critics := 0, 0
 		b.conversing(config.ResumeInterrupted, func(s *fakeSession) {
@@ -66,8 +56,51 @@ func taskBubble(t *testing.T, flow string, coder func(b *bubble, n int, prompt s
 			s.say("stop ok")
 		})
 		b.driver.resumes = true
+		agents := b.host.play
+		b.host.play = func(s *fakeSession) {
+			if step, of, is := strings.Cut(s.id, "@"); is {
+				id, _, _ := strings.Cut(of, "-")
+				b.ownStep(s, id, step)
+				return
+			}
+			agents(s)
+		}
 		test(t, b)
 	})
+}
+
+// land approves what a task shows, and waits until it is done.
+func (b *bubble) land(id string) {
+	b.t.Helper()
+	if _, err := b.engine.Tasks.MergeTask(b.t.Context(), human, id, "", "", ""); err != nil {
+		b.t.Fatal(err)
+	}
+	b.after(time.Minute)
+	if v := b.runView(id); v.Task.Status != view.TaskDone {
+		b.t.Fatalf("%+v", v)
+	}
+}
+
+// ownStep does a step of a task that is the program's own.
+func (b *bubble) ownStep(s *fakeSession, id, step string) {
+	at, err := task.Load(filepath.Join(b.conf.Dir, ".agents", "runs", id, task.FileName))
+	if err == nil {
+		switch step {
+		case task.StepPrepare:
+			err = at.Prepare(b.t.Context(), io.Discard)
+		case task.StepCheck:
+			err = at.Check(b.t.Context(), io.Discard)
+		}
+	}
+	if err != nil {
+		b.t.Errorf("step %s: %v", step, err)
+	}
+	now := time.Now().UTC().Format(time.RFC3339)
+	s.say("<<<RUN_REPORT_JSON")
+	s.say(`{"schema": "run_report@v0", "run_id": %q, "step_id": %q, "agent": %q, "status": "COMPLETED", "started_at": %q, "ended_at": %q}`,
+		id, step, step, now, now)
+	s.say("RUN_REPORT_JSON>>>")
+	s.exit(0)
 }
 
 func gitIn(t *testing.T, dir string, args ...string) string {
@@ -103,7 +136,7 @@ func (b *bubble) give(text string) {
 func TestReviewSendsBack(t *testing.T) {
 	t.Parallel()
 	var prompts, shown []string
-	taskBubble(t, taskFlow, func(b *bubble, n int, prompt string, s *fakeSession) {
+	taskBubble(t, func(b *bubble, n int, prompt string, s *fakeSession) {
 		prompts = append(prompts, prompt)
 		b.write("b.txt", strings.Repeat("b\n", n))
 		s.say("stop ok")
@@ -123,7 +156,7 @@ func TestReviewSendsBack(t *testing.T) {
 		b.give("Write the file b")
 		b.after(time.Minute)
 		v := b.runView("T1")
-		if v.Status != "completed" || v.Steps[0].Iteration != 1 || len(prompts) != 2 || len(shown) != 3 {
+		if v.Task.Status != view.TaskNeedsYou || v.Steps[1].Iteration != 1 || len(prompts) != 2 || len(shown) != 3 {
 			t.Fatalf("%+v\nprompts %q\nshown %q", v, prompts, shown)
 		}
 		if got := b.resumedBy("coder-2"); got != "talk-coder-1" {
@@ -156,7 +189,7 @@ func TestReviewSendsBack(t *testing.T) {
 func TestReviewStagnates(t *testing.T) {
 	t.Parallel()
 	rounds := 0
-	taskBubble(t, taskFlow, func(b *bubble, n int, _ string, s *fakeSession) {
+	taskBubble(t, func(b *bubble, n int, _ string, s *fakeSession) {
 		rounds = n
 		b.write("b.txt", strings.Repeat("b\n", n))
 		s.say("stop ok")
@@ -168,7 +201,7 @@ func TestReviewStagnates(t *testing.T) {
 		b.after(time.Hour)
 		v := b.runView("T1")
 		report, err := os.ReadFile(filepath.Join(b.conf.Dir, ".agents", "runs", "T1", "reports", "T1__review.json"))
-		if err != nil || v.Status != "completed" || rounds != 3 || !strings.Contains(string(report), "stagnation after 3 rounds") {
+		if err != nil || v.Task.Status != view.TaskNeedsYou || rounds != 3 || !strings.Contains(string(report), "stagnation after 3 rounds") {
 			t.Errorf("%d rounds, %+v\n%s %v", rounds, v, report, err)
 		}
 	})
@@ -178,7 +211,7 @@ func TestReviewStagnates(t *testing.T) {
 // a retry. After a person has looked, the run continues.
 func TestReviewerChangesFiles(t *testing.T) {
 	t.Parallel()
-	taskBubble(t, taskFlow, func(b *bubble, _ int, _ string, s *fakeSession) {
+	taskBubble(t, func(b *bubble, _ int, _ string, s *fakeSession) {
 		b.write("b.txt", "the coder's\n")
 		s.say("stop ok")
 	}, func(b *bubble, n int, _ string) string {
@@ -191,7 +224,7 @@ func TestReviewerChangesFiles(t *testing.T) {
 		b.give("Write the file b")
 		b.after(time.Minute)
 		v := b.runView("T1")
-		if why := v.Steps[1].LastError; v.Status != "failed" ||
+		if why := v.Steps[3].LastError; v.Task.Status != view.TaskFailed ||
 			!strings.Contains(why, "files were changed during the review, which a reviewer may not do: b.txt.") ||
 			!strings.Contains(why, "fairlead run resume T1") {
 			t.Fatalf("%+v", v)
@@ -200,7 +233,7 @@ func TestReviewerChangesFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.after(time.Minute)
-		if v := b.runView("T1"); v.Status != "completed" {
+		if v := b.runView("T1"); v.Task.Status != view.TaskNeedsYou {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -210,9 +243,8 @@ func TestReviewerChangesFiles(t *testing.T) {
 // resumed.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
-	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", continue_conversation: true, report_optional: true}\n"
 	var prompts []string
-	taskBubble(t, flow, func(b *bubble, n int, prompt string, s *fakeSession) {
+	taskBubble(t, func(b *bubble, n int, prompt string, s *fakeSession) {
 		prompts = append(prompts, prompt)
 		if n > 1 {
 			s.say("stop ok")
@@ -227,7 +259,7 @@ func TestHandOver(t *testing.T) {
 		b.start()
 		b.give("Write the files")
 		b.after(time.Minute)
-		if v := b.runView("T1"); v.Status != "completed" || len(prompts) != 2 || b.resumedBy("coder-2") != "" {
+		if v := b.runView("T1"); v.Task.Status != view.TaskNeedsYou || len(prompts) != 2 || b.resumedBy("coder-2") != "" {
 			t.Fatalf("%+v %q, coder-2 resumed %q", v, prompts, b.resumedBy("coder-2"))
 		}
 		if strings.Contains(prompts[0], "earlier conversation") {
@@ -248,13 +280,12 @@ func TestHandOver(t *testing.T) {
 // agent works, and only then.
 func TestSnapshotsWhileAtWork(t *testing.T) {
 	t.Parallel()
-	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
 	kept := func(b *bubble) string {
 		all := gitIn(b.t, b.conf.Dir, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/fairlead/tasks/")
 		own, _, _ := strings.Cut(all, "\nT1.head") // the commit that the folder is on; the rest keeps the folder's other branches
 		return own
 	}
-	taskBubble(t, flow, func(b *bubble, _ int, _ string, s *fakeSession) {
+	taskBubble(t, func(b *bubble, _ int, _ string, s *fakeSession) {
 		b.write("b.txt", "first\n")
 		s.next(11 * time.Minute) // it works
 		b.write("b.txt", "second\n")
@@ -277,7 +308,7 @@ func TestSnapshotsWhileAtWork(t *testing.T) {
 			t.Errorf("after 16 minutes: %q", got)
 		}
 		b.after(3 * time.Minute)
-		if v := b.runView("T1"); v.Status != "completed" {
+		if v := b.runView("T1"); v.Task.Status != view.TaskNeedsYou {
 			t.Fatalf("%+v", v)
 		}
 		b.write("b.txt", "third\n")
@@ -292,8 +323,7 @@ func TestSnapshotsWhileAtWork(t *testing.T) {
 // space.
 func TestTaskDisk(t *testing.T) {
 	t.Parallel()
-	flow := "name: task\nsteps:\n  - {id: work, agent: \"{agent}\", prompt: \"{prompt}\", report_optional: true}\n"
-	taskBubble(t, flow, func(b *bubble, n int, _ string, s *fakeSession) {
+	taskBubble(t, func(b *bubble, n int, _ string, s *fakeSession) {
 		if n == 1 {
 			b.write("b.txt", strings.Repeat("x", 2<<20))
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	"github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/core/notice"
-	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/journal/memory"
 	"github.com/fairlead-dev/fairlead/files/agentstate"
 	"github.com/fairlead-dev/fairlead/git/task"
@@ -77,7 +76,7 @@ func houseAt(t testing.TB) *served {
 		Send: func(context.Context, string, []notice.Notice, int) *notice.Failure { return nil },
 	}
 	sup := superviseWith(t, dir, house,
-		outside.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices, TaskPlan: playedTask}, files.Close,
+		outside.Options{Journal: memory.New(), Files: files, Sessions: folders, Notices: notices}, files.Close,
 		folders.Close)
 	lead := &julian{host: sup.host, may: make(chan struct{}, 64)}
 	for range cap(lead.may) {
@@ -96,20 +95,6 @@ func houseAt(t testing.TB) *served {
 		}
 	})
 	return serveAt(t, sup, dir, waitsUsual, listenAny(t))
-}
-
-// playedTask are the steps of a task without checks. The test plays all of them.
-func playedTask(real workflow.Plan) workflow.Plan {
-	plays := []string{"true"}
-	return workflow.Plan{Name: real.Name, Steps: []workflow.Step{
-		{ID: task.StepPrepare, Command: plays},
-		real.Steps[1],
-		{
-			ID: task.StepApprove, Command: plays, ReportOptional: true, Needs: []workflow.StepID{task.StepWork}, Human: true,
-			LoopBackTo: task.StepWork,
-		},
-		{ID: task.StepLand, Command: plays, ReportOptional: true, Needs: []workflow.StepID{task.StepApprove}},
-	}}
 }
 
 func git(dir string, args ...string) error {
@@ -140,10 +125,10 @@ func playTask(file, step string) {
 	t, err := task.Load(file)
 	switch {
 	case err != nil:
-	case step == "prepare":
+	case step == task.StepPrepare:
 		err = t.Prepare(context.Background(), io.Discard)
-	case step == "approve":
-		_, err = t.Show(context.Background(), t.Run)
+	case step == task.StepCheck:
+		err = t.Check(context.Background(), io.Discard)
 	}
 	if err != nil {
 		panic(err)

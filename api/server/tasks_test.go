@@ -83,9 +83,9 @@ func TestTaskRoutes(t *testing.T) {
 		{"POST", "/merge", `{"shown":7}`, 422, ""},
 		{"POST", "/merge", `{"shown":"0123456789012345678901234567890123456789"}`, 409, ""},
 		{"POST", "/merge", `{"tree":"not a hash"}`, 422, ""},
-		{"POST", "/merge", `{"tree":"0123456789ab"}`, 409, "shows no tree"},
-		{"POST", "/steps/approve/approve", `{"tree":"0123456789ab"}`, 409, "shows no tree"},
-		{"POST", "/request", `{"text":"again","shown":"` + to + `"}`, 409, ""}, // no question shows it
+		{"POST", "/merge", `{"tree":"0123456789ab"}`, 409, "you looked at tree 0123456789ab"},
+		{"POST", "/steps/approve/approve", `{"tree":"0123456789ab"}`, 409, "you looked at tree 0123456789ab"},
+		{"POST", "/request", `{"text":"again","shown":"` + from + `"}`, 409, ""}, // the question shows another commit
 		{"POST", "/request", `{"text":"again"}`, 200, `"seq"`},
 		{"GET", "/changes", "", 200, `"requests":[{"round":1,"text":"again\n\na.txt:1: yes`},
 		{"GET", "/changes", "", 200, `"round":1,"sent":1,"state":"changed","about":["> by worker-1"]`},

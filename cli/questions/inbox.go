@@ -196,9 +196,6 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 func metricWords(metrics map[string]string) string {
 	words := []string{}
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
-		if strings.HasPrefix(name, task.MetricsShown) {
-			continue // its tree has a line of its own
-		}
 		words = append(words, cli.Line(name+" "+metrics[name], cli.StepWidth))
 	}
 	if len(words) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/git/task"
 )
 
-// placed puts the comments on a task below their lines in a diff that git prints with its own prefixes. Comments on other lines stand in
-// front of the diff only.
+// placed prints a diff of git's and writes each comment below the line that it is about. It knows the lines by git's own prefixes. A
+// comment on a line that the diff does not have is not written: the list above the diff has it.
 type placed struct {
 	at map[task.At][]string
 

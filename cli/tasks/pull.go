@@ -51,26 +51,6 @@ func pull(ctx context.Context, a *cli.App, t task.Task) (map[string]any, error) 
 	return fields, nil
 }
 
-// published shows the content that has passed the checks for a pull request whose branch a person has approved: no
-// person is asked about it again, except about other governing files than those with the hash governing. It returns fields of the
-// step's report; the workflow's step approve reads them.
-func published(ctx context.Context, t task.Task, governing string) (map[string]any, error) {
-	if t.How != task.PR || t.Ask == task.AskAlways {
-		return nil, nil
-	}
-	known, err := task.LoadPull(t)
-	if err != nil || known.Number == 0 {
-		return nil, err
-	}
-	shown, err := t.Show(ctx, t.Run)
-	if err != nil || shown.Governs.Hash != "" && shown.Governs.Hash != governing {
-		return nil, err
-	}
-	metrics := shown.Metrics()
-	metrics[view.MetricPullURL] = known.URL
-	return map[string]any{"metrics": metrics}, nil
-}
-
 // Pull approves a task and lands it as a pull request, whatever its configuration says.
 func Pull(ctx context.Context, a *cli.App, client *apiclient.Client, id string, yes api.MergeBody, wait bool) error {
 	t, err := Open(a, id)

@@ -26,12 +26,12 @@ func Restore(ctx context.Context, a *cli.App, id string, at int) error {
 	if err != nil {
 		return err
 	}
-	dropped, land, err := wasDropped(ctx, a, id)
+	dropped, err := wasDropped(ctx, a, id)
 	if err != nil {
 		return err
 	}
 	if dropped && at == 0 && t.There() == nil {
-		return goOn(ctx, a, id, land)
+		return goOn(ctx, a, id)
 	}
 	from, err := t.Restore(ctx, at)
 	if blocked := (*task.Blocked)(nil); errors.As(err, &blocked) {
@@ -53,35 +53,32 @@ func Restore(ctx context.Context, a *cli.App, id string, at int) error {
 	if err := t.Prepare(ctx, a.Err); err != nil || !dropped {
 		return err
 	}
-	return goOn(ctx, a, id, land)
+	return goOn(ctx, a, id)
 }
 
-// wasDropped reports whether a task is dropped, and whether that was while it landed. Without a daemon it is read from the journal.
-func wasDropped(ctx context.Context, a *cli.App, id string) (dropped, land bool, err error) {
+// wasDropped reports whether a task is dropped. Without a daemon it is read from the journal.
+func wasDropped(ctx context.Context, a *cli.App, id string) (dropped bool, err error) {
 	client, err := a.DialToRead(ctx)
 	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
-		return false, false, nil
+		return false, nil
 	}
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	r, err := client.Runs.Show(ctx, id)
 	var p *api.Problem
 	if errors.As(err, &p) && p.Status == http.StatusNotFound { // it is archived
-		return false, false, nil
+		return false, nil
 	}
 	if err != nil || r.Task == nil {
-		return false, false, err
+		return false, err
 	}
-	for _, s := range r.Steps {
-		land = land || s.ID == task.StepLand && s.Status == string(workflow.Failed)
-	}
-	return r.Stage == string(workflow.Stopped), land, nil
+	return r.Stage == string(workflow.Stopped), nil
 }
 
 // goOn continues a task that was dropped, from the state that it had. One that was approved is shown again: dropping it took that back.
-func goOn(ctx context.Context, a *cli.App, id string, land bool) error {
+func goOn(ctx context.Context, a *cli.App, id string) error {
 	name := cli.Plain(id)
 	client, err := a.Dial()
 	if none := (*apiclient.NoDaemon)(nil); errors.As(err, &none) {
@@ -91,11 +88,7 @@ func goOn(ctx context.Context, a *cli.App, id string, land bool) error {
 		return err
 	}
 	defer client.Close()
-	flags := view.RunFlags{}
-	if land {
-		flags.StartAtStep = task.StepApprove
-	}
-	if _, err := client.Runs.Resume(ctx, id, flags); err != nil {
+	if _, err := client.Runs.Resume(ctx, id, view.RunFlags{}); err != nil {
 		return cli.Faulty(err)
 	}
 	_, err = fmt.Fprintf(a.Out, "task %s goes on from where it was dropped; `fairlead tasks` shows it\n", name)

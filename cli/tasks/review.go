@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api"
 	apiclient "github.com/fairlead-dev/fairlead/api/client"
 	"github.com/fairlead-dev/fairlead/cli"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
@@ -29,8 +30,9 @@ type DiffFlags struct {
 	Round int // what this round has changed; 0: all that the task has
 }
 
-// Diff shows what a person is asked to approve of a task, or else what it has changed so far: on a terminal in git's pager,
-// elsewhere as a patch with every byte. Comments stand in front of it, and on a terminal below their lines, too.
+// Diff shows what a person is asked to approve of a task. If no question is open, it shows what the task has changed so far. On a
+// terminal it uses git's pager, and elsewhere it prints a patch with every byte. All comments are listed above the diff; on a terminal
+// each is also shown below its line.
 func Diff(ctx context.Context, a *cli.App, id string, flags DiffFlags) error {
 	t, err := Open(a, id)
 	if err != nil {
@@ -120,7 +122,7 @@ func askedHead(about *view.TaskView) string {
 		head += cli.Line(line, cli.ErrorWidth) + "\n"
 	}
 	if asked.GoverningHash != "" {
-		head += fmt.Sprintf("%s\na separate yes: --governing %s\n", cli.Line(GovernsLine(asked.Governing), cli.ErrorWidth),
+		head += fmt.Sprintf("%s\na separate yes: --governing %s\n", cli.Line((state.Governs{Files: asked.Governing}).Line(), cli.ErrorWidth),
 			cli.Plain(asked.GoverningHash))
 	}
 	return head

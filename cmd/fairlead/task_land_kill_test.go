@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,9 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
-// killingGit is a git that kills the process of the step that called it, at the call that has the words in the file "kill":
-// before git does something, or after that. With a file "both" it kills the daemon first, and with "folder" it removes the
-// task's folder.
+// killingGit is a git that kills the daemon, which called it, at the call that has the words in the file "kill": before git does
+// something, or after that. With a file "folder" it removes the task's folder first.
 const killingGit = `#!/bin/sh
 at=%[2]s
 if [ -e "$at/kill" ] && read -r how task what < "$at/kill"; then
@@ -27,7 +25,6 @@ if [ -e "$at/kill" ] && read -r how task what < "$at/kill"; then
 		[ "$how" != after ] || %[1]s "$@"
 		[ "$how" != moved ] || mv -f "$GIT_DIR/refs/heads/main.lock" "$GIT_DIR/refs/heads/main"
 		[ ! -e "$at/folder" ] || rm -rf "$at/repo/.agents/worktrees/$task" "$at/folder"
-		[ ! -e "$at/both" ] || kill -9 "$(cat "$at/both")"
 		kill -9 $PPID
 		exit 1 ;;
 	esac
@@ -35,9 +32,9 @@ fi
 exec %[1]s "$@"
 `
 
-// A landing that a signal ends is tried again from the look whether it has landed: it lands once, the agent does not work
-// again, and no person is asked again. The same holds if the daemon is killed with it, and if the folder is gone by then.
-// Each point meets one of the three; FAIRLEAD_LONG=ci tries all of them at each point. TestLandKilled of git/task has the points alone.
+// A landing whose daemon is killed is tried again by the next one, from the look whether it has landed: it lands once, the agent does not
+// work again, and no person is asked again. The same holds if the folder is gone by then. Each point meets one of the two;
+// FAIRLEAD_LONG=ci tries both at each point. TestLandKilled of git/task has the points alone.
 func TestLandingKilled(t *testing.T) {
 	t.Parallel()
 	at := t.TempDir()
@@ -80,7 +77,7 @@ agents:
 		return view.TaskView{}
 	}
 	n := 0
-	ways := []string{"", "both", "both folder"}
+	ways := []string{"", "folder"}
 	for i, point := range []string{"before commit-tree", "before read-tree -m", "moved show-ref", "after for-each-ref"} {
 		way := i % len(ways)
 		for _, with := range testsize.Pick(ways[way:way+1], ways, ways) {
@@ -88,21 +85,15 @@ agents:
 			id := fmt.Sprintf("T%d", n)
 			s.must("task", "Write a file", "--agent", "ada")
 			wait.Until(t, id+" is shown", func() bool { return status(id).Status == view.TaskNeedsYou })
-			if strings.Contains(with, "both") {
-				put("both", strconv.Itoa(s.daemon.Process.Pid))
-			}
-			if strings.Contains(with, "folder") {
+			if with == "folder" {
 				put("folder", "")
 			}
 			how, what, _ := strings.Cut(point, " ")
 			put("kill", how+" "+id+" "+what+"\n")
 			_, _ = s.fairlead("merge", id, "--no-wait") // the daemon may die meanwhile
-			if with != "" {
-				_ = s.daemon.Wait()
-				s.daemon = nil
-				_ = os.Remove(filepath.Join(at, "both"))
-				s.up()
-			}
+			_ = s.daemon.Wait()
+			s.daemon = nil
+			s.up()
 			last := wait.Value(t, id+" has landed", func() (view.TaskView, error) { return status(id), nil }, func(v view.TaskView) bool {
 				return v.Status == view.TaskDone || v.Status == view.TaskNeedsYou || v.Status == view.TaskFailed ||
 					v.Status == view.TaskWorking

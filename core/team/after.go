@@ -15,11 +15,19 @@ const afterMax = 16
 // or was cancelled may be resumed, so it still blocks.
 func (t *Team) BlockedBy(run string) (blocked []string) {
 	for _, id := range t.Notes[run].Settings.After {
-		if r := t.Runs[id]; r == nil || r.Status() != workflow.IsCompleted {
+		if t.anyOpen([]string{id}) {
 			blocked = append(blocked, id)
 		}
 	}
 	return blocked
+}
+
+// anyOpen reports whether one of some runs has not completed.
+func (t *Team) anyOpen(runs []string) bool {
+	return slices.ContainsFunc(runs, func(id string) bool {
+		r := t.Runs[id]
+		return r == nil || r.Status() != workflow.IsCompleted
+	})
 }
 
 // waitersOf calls found for each run that waits for another one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -79,6 +80,10 @@ func (d *decision) recall(id string, what RunRecalled) error {
 	}
 	for _, part := range inParts(steps) {
 		add("workflow", string(workflow.Absent), workflow.ManyStates, workflow.Body{Taken: part})
+	}
+	if what.Task != nil {
+		d.add(runPrefix+id, "task", "X5", "archived", string(what.Task.Status), "run_recalled",
+			&task.Body{Plan: &what.Task.Plan, Value: what.Task.Value, Recalled: what.Task.Rounds})
 	}
 	if !what.Settings.same(&RunSettings{}) || what.Changes > 0 {
 		d.note(id, "X5", "settings_given", NoteSet{Settings: what.Settings, Changes: what.Changes})

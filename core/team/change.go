@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -22,7 +23,7 @@ import (
 var bodies = change.Bodies{
 	&Session{}, &Used{}, &AgentSet{}, &TeamSet{}, &QueueSet{}, &NoteSet{}, &RunLeft{}, &ChannelConfig{},
 	&Delivery{}, &DispatchSet{}, &Limited{}, &Conversation{}, &Says{}, &TellsSet{}, &Contacts{},
-	&control.Body{}, &channel.Set{}, &workflow.Body{}, &crew.Body{}, &question.Body{}, &notice.Record{}, &host.Body{},
+	&control.Body{}, &channel.Set{}, &workflow.Body{}, &task.Body{}, &crew.Body{}, &question.Body{}, &notice.Record{}, &host.Body{},
 }
 
 // BodyOf reads the body of a change from the journal.
@@ -191,6 +192,8 @@ func (t *Team) applyRun(ch change.Change) {
 			note.Changes++
 			put(&t.Notes, id, note)
 		}
+	case *task.Body:
+		t.applyTask(id, ch)
 	case *Session:
 		t.Pool.Queue = withoutRequest(t.Pool.Queue, body)
 		if body.Phase == session.None {
@@ -216,6 +219,7 @@ func (t *Team) applyRun(ch change.Change) {
 	case *RunLeft:
 		drop(&t.Runs, id)
 		drop(&t.Notes, id)
+		drop(&t.Tasks, id)
 		put(&t.Archive, id, ch.At)
 	default:
 		panic(fmt.Sprintf("team: a change of %s by row %s says nothing", ch.Entity, ch.Row))

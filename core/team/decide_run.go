@@ -8,6 +8,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/control"
 	"github.com/fairlead-dev/fairlead/core/session"
 	"github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -29,6 +30,8 @@ func (d *decision) run() error {
 		return d.unknownRun(id)
 	}
 	switch what := d.ev.What.(type) {
+	case task.Input:
+		return d.taskEvent(id, what)
 	case RunArchived:
 		return d.archive(id, r)
 	case FilesHere:
@@ -72,6 +75,8 @@ func (ev *Event) word() string {
 	switch what := ev.What.(type) {
 	case workflow.Input:
 		return string(what.Subject().Event)
+	case task.Input:
+		return string(what.Subject().Event)
 	case RunBegun:
 		return string(what.Asked.Subject().Event)
 	case Input:
@@ -111,6 +116,12 @@ func (d *decision) begun(id string, what RunBegun) error {
 		err = d.unknownRun(id)
 	} else {
 		err = d.runDecides(id, r, what.Asked)
+	}
+	if err == nil && what.Task != nil {
+		var changes []change.Change
+		given := task.Begin{Plan: *what.Task, Blocked: d.team.anyOpen(what.Settings.After)}
+		changes, err = (&task.Task{}).Decide(id, d.ev.At, d.ev.Actor, given)
+		d.take(changes)
 	}
 	was := d.team.Notes[id].Settings
 	if err != nil || was.same(&what.Settings) {

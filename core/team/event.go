@@ -9,6 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/crew"
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/session"
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -197,6 +198,8 @@ type RunBegun struct {
 	Asked    workflow.Input
 	Settings RunSettings
 	Freed    bool // an archived run of this name has no folder any more; Asked has its last lease
+
+	Task *task.Plan // the run is a task that begins; nil: it is not
 }
 
 // RunArchived removes an ended run from the value. It stays in the journal, and its name stays
@@ -208,6 +211,8 @@ type RunRecalled struct {
 	Run      *workflow.Run
 	Settings RunSettings
 	Changes  uint64 // RunNote.Changes
+
+	Task *task.Task // nil: it is not a task
 }
 
 // TimerFired is a deadline that has passed; its subject is derived from the team.

@@ -143,28 +143,13 @@ func (t *Team) placeFor(a *Agent, forWhom Purpose) (slot int, ok bool) {
 // a is the step's slot, or its agent at slot 0.
 func (t *Team) stepPlace(a *Agent, run string, step workflow.StepID) *Agent {
 	if a.step() != "" {
-		if t.slotFree(a) && t.inTheWay(ForStep(run, step)) == nil {
+		if t.slotFree(a) {
 			return a
 		}
 		return nil
 	}
 	if slot, ok := t.placeFor(a, ForStep(run, step)); ok {
 		return a.at(slot)
-	}
-	return nil
-}
-
-// alone is the name of a step of which only one has a slot at a time; empty: it has none.
-func (t *Team) alone(of Purpose) string { return t.Notes[of.Run].Settings.OneAtATime[of.Step] }
-
-// inTheWay returns the session of the step in the worker pool that has the same name in OneAtATime; nil: none.
-func (t *Team) inTheWay(of Purpose) *Session {
-	if name := t.alone(of); name != "" {
-		for _, s := range t.Pool.Sessions {
-			if t.alone(s.For) == name {
-				return s
-			}
-		}
 	}
 	return nil
 }
@@ -188,7 +173,7 @@ func (t *Team) nextRequest(a *Agent) int {
 		return -1
 	case a.step() != "":
 		if t.slotFree(a) {
-			return slices.IndexFunc(queue, func(c Request) bool { return t.inTheWay(c.For) == nil })
+			return 0
 		}
 		return -1
 	}

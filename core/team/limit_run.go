@@ -32,9 +32,6 @@ type RunSettings struct {
 	How       string `json:"how,omitempty"`     // how its steps are run: JSON of the runner, not interpreted here
 
 	After []string `json:"after,omitempty"` // runs that must have completed before a step of this one starts
-
-	// a name for some steps in the worker pool: of all with the same name, one has a slot
-	OneAtATime map[string]string `json:"one_at_a_time,omitempty"`
 }
 
 // same compares all fields, also those that are added later.

@@ -18,6 +18,7 @@ import (
 // events. Its zero value is empty.
 type Touched struct {
 	agents, runs names
+	asking       names  // agents with a question that has changed: the task on which one works may need a person
 	all          bool   // all of them: a hold, a start
 	held         bool   // the hold may have ended: parked channels continue
 	folders      bool   // agents with work in a dispatch folder, or with a session for one
@@ -53,6 +54,7 @@ func (x *Touched) Note(ch change.Change) {
 	case *question.Body:
 		if name := body.Agent(); name != "" {
 			x.agent(name)
+			x.asking.add(name)
 		}
 	case *notice.Record: // nothing follows from what people were told
 	case *ChannelConfig: // members that it moved have their own changes
@@ -126,6 +128,13 @@ func (x *Touched) spread(t *Team) {
 			t.waitersOf(id, x.run)
 		}
 	}
+	for _, name := range x.asking {
+		if a := t.Agents[name]; a != nil {
+			for _, s := range a.Sessions() {
+				x.touchOwner(s)
+			}
+		}
+	}
 	if x.atWork {
 		for _, a := range t.Agents {
 			for _, s := range a.Sessions() {
@@ -143,7 +152,7 @@ func (x *Touched) spread(t *Team) {
 		x.dispatchAgents(t)
 	}
 	x.held = x.held || x.all
-	x.all, x.atWork, x.lead, x.folders = false, false, false, false
+	x.all, x.atWork, x.lead, x.folders, x.asking = false, false, false, false, nil
 }
 
 // dispatchAgents adds the agents with work in a dispatch folder, and those with a session or a
@@ -245,6 +254,9 @@ func (t *Team) nextOfRun(id string, at time.Time) (agent string, what any) {
 	}
 	if pausedByLimit(r) && t.unlimited(id, r, at) {
 		return "", workflow.ReleaseAsked{By: byLimit, LimitLifted: true, Why: releaseWords}
+	}
+	if what := t.nextOfTask(id, r); what != nil {
+		return "", what
 	}
 	for action := range r.Actions(workflow.Now{At: at, Held: t.Hold.On || t.Stopping}) {
 		if what := t.nextOfStep(id, r, action, at); what != nil {

@@ -466,37 +466,6 @@ func TestWorkerPool(t *testing.T) {
 	}
 }
 
-// TestOneAtATime checks that of the steps in the worker pool with one name in OneAtATime only one
-// has a place, in the order of their requests. The others use no place while they wait, so steps
-// with another name or without one continue.
-func TestOneAtATime(t *testing.T) {
-	c := newCrew(t, Limits{}, two())
-	c.must("", Configured{Agents: two(), Places: 4})
-	on := func(branch string) RunSettings { return RunSettings{OneAtATime: map[string]string{"land": branch}} }
-	for _, id := range []string{"T1", "T2", "T3"} {
-		c.runs(id, on("main"), "land !")
-	}
-	c.runs("T4", on("next"), "land !")
-	c.runs("T5", RunSettings{}, "check !", "land !")
-	for run, want := range map[string]string{
-		"T1": "land:RUNNING", "T2": "land:PENDING", "T3": "land:PENDING", "T4": "land:RUNNING", "T5": "check:RUNNING land:RUNNING",
-	} {
-		c.steps(run, want)
-	}
-	if got, want := c.StepWaits("T3", "land"),
-		"it waits in the queue behind run/T1/land ("+c.sit("T1", "land").ID+"), run/T2/land"; got != want {
-		t.Errorf("it waits: %q, want %q", got, want)
-	}
-	for i, id := range []string{"T1", "T2"} {
-		c.stepStarts(id, "land")
-		c.does(id, "land", good, control.OK)
-		c.steps([]string{"T2", "T3"}[i], "land:RUNNING")
-	}
-	if len(c.Pool.Queue) != 0 {
-		t.Errorf("the queue is %+v", c.Pool.Queue)
-	}
-}
-
 // SPEC, corrections: --side-by-side may exceed the number of CPUs, which is the number of places.
 func TestMorePlacesForARunThatAsks(t *testing.T) {
 	c := newCrew(t, Limits{}, two())

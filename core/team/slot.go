@@ -173,15 +173,11 @@ func (t *Team) StepWaits(run, step string) string {
 	if a.step() == "" {
 		return t.stepBehind(a, ForStep(run, workflow.StepID(step)))
 	}
-	queue, taken, me := t.Pool.Queue, "", ForStep(run, workflow.StepID(step))
-	if name := t.alone(me); name != "" {
-		taken = sessionLabel(t.inTheWay(me))
-		queue = slices.DeleteFunc(slices.Clone(queue), func(c Request) bool { return t.alone(c.For) != name })
-	}
-	if !t.slotFree(a) && taken == "" {
+	taken := ""
+	if !t.slotFree(a) {
 		taken = fmt.Sprintf("%d steps without an agent, which are as many as there are places", len(t.Pool.Sessions))
 	}
-	return behind(queue, me, taken)
+	return behind(t.Pool.Queue, ForStep(run, workflow.StepID(step)), taken)
 }
 
 // taken describes what occupies a slot: a session, or the provider's rate limit.

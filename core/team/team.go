@@ -28,6 +28,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/host"
 	"github.com/fairlead-dev/fairlead/core/notice"
 	"github.com/fairlead-dev/fairlead/core/question"
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
@@ -49,6 +50,7 @@ type Team struct {
 
 	Runs  map[string]*workflow.Run `json:"runs,omitempty"`      // by id
 	Notes map[string]RunMeta       `json:"run_notes,omitempty"` // state of runs outside of their machines
+	Tasks map[string]*task.Task    `json:"tasks,omitempty"`     // by id, which is that of their run; each is replaced as a whole
 	// runs that are only in the journal, with the time of archiving: their names stay reserved (X5)
 	Archive map[string]time.Time `json:"archive,omitempty"`
 	Pool    WorkerPool           `json:"pool,omitzero"`
@@ -200,7 +202,7 @@ func (t *Team) Copy() *Team {
 	}
 	c.Notes, c.Archive, c.Pool.Sessions = maps.Clone(t.Notes), maps.Clone(t.Archive), maps.Clone(t.Pool.Sessions)
 	c.Channels, c.ChannelConfigs = *cloneJSON(&t.Channels), maps.Clone(t.ChannelConfigs)
-	c.Hosts = t.Hosts.Clone()
+	c.Hosts, c.Tasks = t.Hosts.Clone(), maps.Clone(t.Tasks)
 	c.Crew.Docs = maps.Clone(t.Crew.Docs)
 	c.Dispatches, c.Notices = maps.Clone(t.Dispatches), maps.Clone(t.Notices) // each is replaced as a whole
 	return &c

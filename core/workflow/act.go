@@ -78,8 +78,11 @@ func (o *stepDraft) act(act Act, set *StepSet) {
 		if v.Proc == 0 && !v.Reported {
 			v.N++ // without an attempt, a question has a lease of its own
 		}
+		if o.plan.onlyAsks() { // there is nothing to report
+			v.Reported = true
+		}
 	case TakeAnswer:
-		v.Answered, v.Reported, v.Fault, v.Answer, v.Governing = true, false, "", o.said, o.said.Governing
+		v.Answered, v.Reported, v.Fault, v.Answer = true, false, "", o.said
 	case KeepFault:
 		v.Fault = o.why
 	default:

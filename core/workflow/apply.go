@@ -107,28 +107,26 @@ func (f *Facts) plus(more Facts) Facts {
 func (r *Run) reset(id StepID, how *Reset) {
 	i := r.index.at[id]
 	p := &r.Steps[i]
-	v := Value{State: Pending, N: p.N, Proc: p.Proc, Ending: p.Ending, EndReason: p.EndReason, Governing: p.Governing}
+	v := Value{State: Pending, N: p.N, Proc: p.Proc, Ending: p.Ending, EndReason: p.EndReason}
 	if v.Proc != 0 && v.Ending == "" {
 		v.Ending, v.EndReason = how.Ending, EndOver
 	}
 	if how.Gate != "" {
-		v.Iteration, v.Uncounted = p.Iteration+1, p.Uncounted
+		v.Iteration = p.Iteration + 1
 	}
-	if how.Uncounted {
-		v.Uncounted++
+	if how.Order > 0 {
+		v.Iteration = how.Iteration
+	}
+	if how.Order > 0 && id == how.Target {
+		v.Order = how.Order
 	}
 	if how.Gate != "" && id != how.Target {
 		v.BlockedBy = how.Gate
 	}
 	kept := Facts{}
-	if how.Gate == "" && p.State == Failed && r.Plan.Steps[i].Loop == nil { // what it measured says why it failed, until it has run again
-		kept.Metrics = p.Metrics
-	}
 	if how.Gate == id {
 		v.ReportPath, v.LastError = p.ReportPath, p.LastError
-		if !how.Uncounted { // what it measured says with its error why it sent the run back; a person's own reason has no measures
-			kept.Metrics = p.Metrics
-		}
+		kept.Metrics = p.Metrics // what it measured says with its error why it sent the run back
 	}
 	p.Value, p.Facts, p.Items = v, kept, nil
 }

@@ -163,7 +163,7 @@ func idFault(id string, bytesMax int) string {
 }
 
 func (c *checker) step(i int, s *Step) {
-	if s.Agent == "" && len(s.Command) == 0 {
+	if s.Agent == "" && len(s.Command) == 0 && !(s.Ordered && s.Human) {
 		c.fault(i, "agent", -1, "is missing; name an agent, or give a command")
 	}
 	if s.Agent != "" && s.Prompt == "" && len(s.Command) == 0 {

@@ -93,6 +93,10 @@ func (d *runDraft) decide(in Input) error {
 		return d.cancel(in)
 	case ResumeAsked:
 		return d.resume(in)
+	case StepOrdered:
+		return d.order(in)
+	case Judged:
+		return d.judge(in)
 	case GatesSeen:
 		return d.gates(in)
 	case SkipsDue:
@@ -217,6 +221,47 @@ func (d *runDraft) ours(l Lease, event Event) (*stepDraft, error) {
 				o.v.Attempts))
 	}
 	return o, nil
+}
+
+// order is W12 for a step that starts only when it is ordered. Another step that was ordered and has not started is not to start, and
+// the steps behind it that have ended in an earlier iteration have not ended in this one.
+func (d *runDraft) order(in StepOrdered) error {
+	o, err := d.find(in.Step, StartedOver)
+	switch {
+	case err != nil:
+		return err
+	case !o.plan.Ordered || d.run.Stage == Stopped || d.run.Stage == Parked:
+		return o.refuse(StartedOver, "W12", "the run is "+string(d.run.Stage)+", or the step is not one that is ordered")
+	}
+	moves := []Move{{Step: in.Step, From: o.v.State}}
+	at := d.run.index.at[in.Step]
+	for i := range d.run.Steps {
+		p := &d.run.Steps[i]
+		withdrawn, again := p.State == Pending && p.Order > 0, i > at && p.State != Pending && p.Iteration < in.Iteration
+		if i != at && d.run.Plan.Steps[i].Ordered && (withdrawn || again) {
+			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: p.State})
+		}
+	}
+	d.list(moves, StartedOver, Pending, func(part []Move) Body {
+		return Body{Reset: &Reset{Moves: part, Ending: "it is to do its work again", Target: in.Step, Order: in.N, Iteration: in.Iteration}}
+	})
+	return nil
+}
+
+// judge is W12 for a run whose steps are ordered: only what orders them knows whether more will be. The steps that a run has not needed
+// that is completed are skipped (W11).
+func (d *runDraft) judge(in Judged) error {
+	if _, err := d.setHead(RunJudged, func(h *Head) { h.Judged = in.As }); err != nil || in.As != IsCompleted {
+		return err
+	}
+	var moves []Move
+	for i := range d.run.Steps {
+		if p := &d.run.Steps[i]; d.run.Plan.Steps[i].Ordered && p.State == Pending {
+			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: Pending})
+		}
+	}
+	d.list(moves, NeedsSkipped, Skipped, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Skipped}} })
+	return nil
 }
 
 // begin is W2: a place is free for a step, and nothing prevents its start.

@@ -10,7 +10,8 @@ import (
 type place byte
 
 const (
-	later     place = iota // PENDING: a step that it needs is not done
+	idle      place = iota // PENDING: it was not ordered
+	later                  // PENDING: a step that it needs is not done
 	draining               // PENDING: the process of its last attempt has not ended
 	pointless              // PENDING: to be skipped
 	weighing               // PENDING: its condition is to be evaluated
@@ -133,6 +134,8 @@ func (r *Run) place(i int) place {
 		return failed
 	}
 	switch {
+	case s.Ordered && p.Order == 0:
+		return idle
 	case r.unmet(i) || p.BlockedBy != "" || r.sentBack(i):
 		return later
 	case p.Proc != 0:
@@ -157,8 +160,11 @@ func (r *Run) place(i int) place {
 // asksFirst reports whether people are asked before the step's agent works.
 func (r *Run) asksFirst(i int) bool {
 	s := &r.Plan.Steps[i]
-	return s.Human && s.Ask == AskBefore && r.Options.PauseForHumans && !r.Steps[i].Answered
+	return s.Human && (s.Ask == AskBefore || s.onlyAsks()) && r.Options.PauseForHumans && !r.Steps[i].Answered
 }
+
+// onlyAsks reports whether nothing is done in a step but asking people.
+func (s *Step) onlyAsks() bool { return s.Ordered && s.Agent == "" && len(s.Command) == 0 }
 
 // sentBack reports whether a gate waits for the target that it sent back, which need not be among
 // its needs.

@@ -69,6 +69,16 @@ type ResumeAsked struct {
 	Options *Options // the current flags; nil: unchanged
 }
 
+// StepOrdered starts a step of the plan that is ordered, over from the beginning (W12).
+type StepOrdered struct {
+	Step      StepID
+	N         uint64 // the number of the order; 0: the order is taken back
+	Iteration int
+}
+
+// Judged says how a run stands whose steps are ordered: completed, failed, or empty while it goes on (W12).
+type Judged struct{ As Status }
+
 // GatesSeen is the content of the gate-state file: the names that are true.
 type GatesSeen struct{ Open []string }
 
@@ -173,6 +183,8 @@ func (PauseAsked) Subject() Subject        { return Subject{Event: "pause_asked"
 func (ReleaseAsked) Subject() Subject      { return Subject{Event: "release_asked"} }
 func (in CancelAsked) Subject() Subject    { return aboutStep("cancel_asked", in.Step) }
 func (in ResumeAsked) Subject() Subject    { return aboutStep("resume_asked", in.From) }
+func (in StepOrdered) Subject() Subject    { return aboutStep("step_ordered", in.Step) }
+func (Judged) Subject() Subject            { return Subject{Event: Event(RunJudged)} }
 func (GatesSeen) Subject() Subject         { return Subject{Event: "gates_seen"} }
 func (SkipsDue) Subject() Subject          { return Subject{Event: NeedsSkipped} }
 func (in WhenWeighed) Subject() Subject    { return aboutStep(WhenTrue, in.Step) }

@@ -169,9 +169,7 @@ func (w *world) judgeReset(ch change.Change) {
 		}
 		return
 	}
-	if !reset.Uncounted {
-		w.loops[reset.Gate]++
-	}
+	w.loops[reset.Gate]++
 	w.backs++
 	gate, v := w.of(reset.Gate)
 	want := w.after(gate.LoopBackTo)
@@ -183,9 +181,7 @@ func (w *world) judgeReset(ch change.Change) {
 	switch {
 	case reset.Target != gate.LoopBackTo || !slices.Equal(moved, want):
 		w.t.Fatalf("the gate %s leads back to %s and resets %v, want %v", gate.ID, reset.Target, moved, want)
-	case reset.Uncounted && !w.run.Options.AnswersFree:
-		w.t.Fatalf("the loop-back of gate %s was not counted", gate.ID)
-	case !reset.Uncounted && (v.Iteration-v.Uncounted >= w.run.Options.MaxIterations || w.loops[gate.ID] > w.run.Options.MaxIterations):
+	case v.Iteration >= w.run.Options.MaxIterations || w.loops[gate.ID] > w.run.Options.MaxIterations:
 		w.t.Fatalf("the gate %s has led back %d times, in iteration %d", gate.ID, w.loops[gate.ID], v.Iteration)
 	}
 }

@@ -45,7 +45,12 @@ type Step struct {
 	ContinueConversation bool `json:"continue_conversation,omitempty"`
 	// ReportOptional: an agent that ends well without a report has completed the step.
 	ReportOptional bool `json:"report_optional,omitempty"`
+	// Ordered: it starts only when it is ordered, by StepOrdered. Without an agent and a command it only asks people.
+	Ordered bool `json:"ordered,omitempty"`
 }
+
+// ordered reports whether the plan's steps are ordered.
+func (p *Plan) ordered() bool { return len(p.Steps) > 0 && p.Steps[0].Ordered }
 
 // SentBack returns the gate that sent the run back to a step, and its reason; false if no gate did, or the gate
 // has begun again. Of the steps that are reset to the next iteration, the gate alone keeps its error (reset).
@@ -86,14 +91,14 @@ func (l *Loop) endless() bool {
 
 // Options are the flags of a run on which decisions depend (SPEC "What the flags mean").
 type Options struct {
-	MaxAttempts    int           `json:"max_attempts"`              // tries per iteration
-	MaxIterations  int           `json:"max_iterations"`            // loop-backs per gate
-	SideBySide     int           `json:"side_by_side"`              // number of parallel processes
-	PauseForHumans bool          `json:"pause_for_human,omitempty"` // unless --unattended
-	GateFile       bool          `json:"gate_file,omitempty"`       // a gate file exists: gates are closed until they were seen open
-	AnswersFree    bool          `json:"answers_free,omitempty"`    // a person's rejection does not count towards MaxIterations
-	BackoffFirst   time.Duration `json:"backoff_first,omitempty"`
-	BackoffMax     time.Duration `json:"backoff_max,omitempty"`
+	MaxAttempts    int  `json:"max_attempts"`              // tries per iteration
+	MaxIterations  int  `json:"max_iterations"`            // loop-backs per gate
+	SideBySide     int  `json:"side_by_side"`              // number of parallel processes
+	PauseForHumans bool `json:"pause_for_human,omitempty"` // unless --unattended
+	GateFile       bool `json:"gate_file,omitempty"`       // a gate file exists: gates are closed until they were seen open
+
+	BackoffFirst time.Duration `json:"backoff_first,omitempty"`
+	BackoffMax   time.Duration `json:"backoff_max,omitempty"`
 }
 
 // DefaultOptions returns the seed's defaults. The number of parallel steps is the number of CPUs,

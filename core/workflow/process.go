@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/fairlead-dev/fairlead/internal/clip"
@@ -109,7 +110,7 @@ func (d *runDraft) report(in ReportRead) error {
 		o.why = cmp.Or(in.Report.Why, "the report says FAILED without a reason")
 		return o.failure()
 	case in.Report.GateFailed:
-		return o.gateFailure(in.Report.Why, false)
+		return o.gateFailure(in.Report.Why)
 	}
 	if in.Report.Again > 0 {
 		if o.amid() { // the facts of finished items stay; an unfinished item adds none
@@ -184,21 +185,26 @@ func (r *Run) rounds(i int) int {
 // while the gate runs (SPEC, corrections, "W6").
 const gateWords = "Gate failure: "
 
-// gateFailure is W6 or W7. free: it counts towards no limit.
-func (o *stepDraft) gateFailure(reason string, free bool) error {
+// GateReason is the reason in the last error of a step that failed as a gate; false: it failed otherwise, or not.
+func GateReason(lastError string) (why string, failed bool) {
+	return strings.CutPrefix(lastError, gateWords)
+}
+
+// gateFailure is W6 or W7.
+func (o *stepDraft) gateFailure(reason string) error {
 	reason = cmp.Or(reason, "no reason given")
 	o.why = gateWords + reason
 	switch {
 	case o.plan.LoopBackTo == "":
 		return o.take(GateLeadsNowhere)
-	case !free && o.v.Iteration-o.v.Uncounted >= o.run.Options.MaxIterations:
+	case o.v.Iteration >= o.run.Options.MaxIterations:
 		o.why = fmt.Sprintf("%s (max-iterations %d is reached)", cut(o.why), o.run.Options.MaxIterations)
 		return o.take(GateAtLimit)
 	}
 	if err := o.take(GateFailed); err != nil {
 		return err
 	}
-	o.loopBack(free)
+	o.loopBack()
 	return nil
 }
 
@@ -228,7 +234,7 @@ func (d *runDraft) answer(in AnswerRead) error {
 		if in.Note != "" {
 			reason += ": " + in.Note
 		}
-		return o.gateFailure(reason, o.run.Options.AnswersFree)
+		return o.gateFailure(reason)
 	case o.v.Reported:
 		if err := o.take(Answered); err != nil {
 			return err

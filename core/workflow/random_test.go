@@ -70,7 +70,7 @@ func newWorld(t testing.TB, rnd *rand.Rand) *world {
 	}
 	options := Options{
 		MaxAttempts: 1 + rnd.IntN(3), MaxIterations: rnd.IntN(4), SideBySide: 1 + rnd.IntN(4), PauseForHumans: rnd.IntN(3) > 0,
-		GateFile: rnd.IntN(2) == 0, AnswersFree: rnd.IntN(2) == 0, BackoffFirst: time.Duration(rnd.IntN(2)) * time.Second,
+		GateFile: rnd.IntN(2) == 0, BackoffFirst: time.Duration(rnd.IntN(2)) * time.Second,
 		BackoffMax: 4 * time.Second,
 	}
 	plan := anyPlan(rnd)

@@ -203,23 +203,3 @@ func TestManyGatesAreFreedTogether(t *testing.T) {
 		t.Errorf("%d changes", len(changes))
 	}
 }
-
-// W12: what a step that failed has measured stays until it has run again, or the run starts over once more. What one that completed has
-// measured does not.
-func TestStartedOverKeepsWhyItFailed(t *testing.T) {
-	s := staged(t, Plan{Name: "w", Steps: []Step{work("a"), work("b", "a")}}, Options{MaxAttempts: 1, MaxIterations: 1, SideBySide: 1})
-	s.tell(`
-		a starts
-		a reports metric=a
-		b starts
-		b reports failed metric=b`)
-	s.decide(ResumeAsked{From: "a", By: "ada"})
-	if a, b := s.run.Steps[0].Metrics, s.run.Steps[1].Metrics; len(a) != 0 || len(b) != 1 || b[0].Value != "b" {
-		t.Errorf("a has %v, b has %v", a, b)
-	}
-	s.tell("a starts\na reports failed")
-	s.decide(ResumeAsked{From: "a", By: "ada"})
-	if b := s.run.Steps[1].Metrics; len(b) != 0 {
-		t.Errorf("then b has %v", b)
-	}
-}

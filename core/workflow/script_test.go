@@ -17,8 +17,8 @@ import (
 // ends a block. The next block continues with the same run, until `plan` creates a new one. Each
 // line happens a second after the line before.
 //
-//	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile] [free]    its steps follow
-//	  ID [needs=A,B] [back=ID] [human] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
+//	plan [attempts=N] [iterations=N] [places=N] [backoff=D] [pause] [gatefile]    its steps follow
+//	  ID [needs=A,B] [back=ID] [human | person] [ordered] [ask=before] [when=C] [timeout=D] [tries=N] [gates=A,B]
 //	     [loop=A,B | loop= | from=ID | artifact=F] [until=C] [max=N]
 //	start
 //	ID starts
@@ -29,6 +29,7 @@ import (
 //	ID answered [noplace] | rejected ["note"] | invalid "why"     [until=…]
 //	ID weighed true|false|fault                 ID items A,B | fault
 //	gates A,B           skip      timer         late timer
+//	order ID N ITERATION          judge [completed|failed]
 //	start at ID         resume    cancel [ID]   pause "why"     release
 //	hold                unhold    restart       of the runner: the run is read from a snapshot
 //	show ID             prints what run_state.json says of the step
@@ -114,6 +115,12 @@ func (s *stage) line(line string) {
 		s.decide(GatesSeen{Open: list(strings.Join(w[1:], ""))})
 	case w[0] == "edit":
 		s.decide(s.edited(w[1:]))
+	case w[0] == "order":
+		n, _ := strconv.ParseUint(w[2], 10, 64)
+		iteration, _ := strconv.Atoi(w[3])
+		s.decide(StepOrdered{Step: StepID(w[1]), N: n, Iteration: iteration})
+	case w[0] == "judge":
+		s.decide(Judged{As: Status(strings.Join(w[1:], ""))})
 	case w[0] == "skip":
 		s.decide(SkipsDue{})
 	case w[0] == "hold", w[0] == "unhold":
@@ -152,8 +159,6 @@ func (s *stage) newPlan(settings []string) {
 			s.options.PauseForHumans = true
 		case "gatefile":
 			s.options.GateFile = true
-		case "free":
-			s.options.AnswersFree = true
 		default:
 			s.t.Fatalf("no such setting: %s", word)
 		}
@@ -175,8 +180,12 @@ func (s *stage) step(w []string) Step {
 			step.Needs = ids(value)
 		case "back":
 			step.LoopBackTo = StepID(value)
+		case "ordered":
+			step.Ordered = true
 		case "human":
 			step.Human = true
+		case "person":
+			step.Ordered, step.Human, step.Agent, step.Prompt = true, true, "", ""
 		case "ask":
 			step.Ask = Ask(value)
 		case "when":
@@ -200,6 +209,9 @@ func (s *stage) step(w []string) Step {
 		default:
 			s.t.Fatalf("no such word of a step: %s", word)
 		}
+	}
+	if step.Ordered && step.Human { // it only asks
+		step.Agent, step.Prompt = "", ""
 	}
 	return step
 }

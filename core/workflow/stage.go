@@ -203,8 +203,7 @@ func (d *runDraft) resume(in ResumeAsked) error {
 
 // begun reports whether anything happened to the step since its run began.
 func (p *Progress) begun() bool {
-	return p.State != Pending || p.Attempts > 0 || p.Iteration > 0 || p.BlockedBy != "" || p.Lost > 0 || p.Found || p.Weighed ||
-		len(p.Metrics) > 0
+	return p.State != Pending || p.Attempts > 0 || p.Iteration > 0 || p.BlockedBy != "" || p.Lost > 0 || p.Found || p.Weighed
 }
 
 // redone returns the steps from which a run starts over, or why it cannot.
@@ -274,7 +273,7 @@ func reached(edges [][]int, from []int) []bool {
 
 // loopBack is the rest of W6. A gate has failed: its target, everything that depends on the target,
 // and the gate itself advance to the next iteration.
-func (o *stepDraft) loopBack(free bool) {
+func (o *stepDraft) loopBack() {
 	r := o.run
 	target := r.index.at[o.plan.LoopBackTo]
 	back := r.behind(target)
@@ -293,7 +292,6 @@ func (o *stepDraft) loopBack(free bool) {
 	o.list(moves, LoopedBack, Pending, func(part []Move) Body {
 		return Body{Reset: &Reset{
 			Moves: part, Gate: o.plan.ID, Target: o.plan.LoopBackTo, Ending: "sent back: " + string(o.plan.ID) + " failed its gate",
-			Uncounted: free,
 		}}
 	})
 }

@@ -2,7 +2,7 @@ package workflow
 
 import "fmt"
 
-// Status is the progress of a run. It is derived from its steps, except for cancellation.
+// Status is the progress of a run. It is derived from its steps, except for cancellation, and for a run whose steps are ordered.
 type Status string
 
 const (
@@ -23,6 +23,8 @@ func (r *Run) Status() Status {
 		return IsCancelled
 	case !r.complete():
 		return IsWaiting
+	case r.Plan.ordered():
+		return r.orderedStatus(n[running], busy, n[waiting]+n[closed])
 	case n[settled] == len(r.Steps):
 		return IsCompleted
 	case r.Stage == Driven && busy > 0, r.Stage == Paused && n[running] > 0:
@@ -35,6 +37,21 @@ func (r *Run) Status() Status {
 		panic(fmt.Sprintf("workflow: run %s waits without a reason", r.ID))
 	}
 }
+
+// orderedStatus is the progress of a run whose steps are ordered. One that has ended says nothing: another may be ordered.
+func (r *Run) orderedStatus(running, busy, waiting int) Status {
+	switch {
+	case r.Judged != "":
+		return r.Judged
+	case r.Stage == Driven && (busy > 0 || waiting == 0), r.Stage == Paused && running > 0:
+		return IsRunning
+	default:
+		return IsWaiting
+	}
+}
+
+// NotOrdered is what a step waits for that starts only when it is ordered.
+const NotOrdered = "nothing asks for it now"
 
 // waitsMax limits the list of things that a run waits for.
 const waitsMax = 100
@@ -78,6 +95,8 @@ func (r *Run) WaitsFor(id StepID) string {
 func (r *Run) waitsFor(i int) (row, why string) {
 	p := &r.Steps[i]
 	switch r.place(i) {
+	case idle:
+		return "W12", NotOrdered
 	case later:
 		return r.waitsLater(i)
 	case draining:

@@ -197,6 +197,7 @@ const (
 	RunResumed   RunEvent = "run_resumed"
 	RunReplanned RunEvent = "run_replanned" // the workflow was edited meanwhile
 	GatesRead    RunEvent = "gates_read"
+	RunJudged    RunEvent = "run_judged" // its status is not derived from its steps
 )
 
 // RunAct is a change that a rule makes to the run's data.
@@ -210,6 +211,8 @@ const (
 	Redo     RunAct = "redo"      // W12 for the named step and all that depend on it, or for the failed ones
 	Relay    RunAct = "relay"     // the steps of the new plan, as far as they are known
 	SetGates RunAct = "set_gates"
+
+	NoteStatus RunAct = "note_status"
 )
 
 func doRun(acts ...RunAct) []RunAct { return acts }
@@ -227,11 +230,13 @@ var RunTable = table.Table[Stage, RunEvent, RunAct]{
 		RunEdited:    {ID: "X3", To: Parked, Do: doRun(NoteWhy, TakeIn), Why: "while nothing of it is active"},
 		RunReplanned: {ID: "W12", To: Driven, Do: doRun(Relay), Why: "each resume reads the file again, as the seed's tool does"},
 		GatesRead:    {ID: "W2", To: Driven, Do: doRun(SetGates)},
+		RunJudged:    {ID: "W12", To: Driven, Do: doRun(NoteStatus), Why: "of one whose steps are ordered"},
 	},
 	Paused: {
 		RunReleased:  {ID: "X9", To: Driven, Do: doRun(NoteWhy)},
 		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
 		GatesRead:    {ID: "W2", To: Paused, Do: doRun(SetGates)},
+		RunJudged:    {ID: "W12", To: Paused, Do: doRun(NoteStatus)},
 	},
 	Parked: {
 		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo)},

@@ -108,12 +108,11 @@ func (r *Run) editedView(s *Step, was *Progress, p Progress) Progress {
 	}
 	own := ownView(p, s, StateFound{RunAsked: RunAsked{Options: r.Options}})
 	if own.State != was.State {
-		own.N, own.Governing = was.N, was.Governing
+		own.N = was.N
 		return own
 	}
 	v := was.Value
-	v.Attempts, v.Iteration, v.Uncounted, v.ReportPath, v.LastError = own.Attempts, own.Iteration, min(was.Uncounted, own.Iteration),
-		own.ReportPath, own.LastError
+	v.Attempts, v.Iteration, v.ReportPath, v.LastError = own.Attempts, own.Iteration, own.ReportPath, own.LastError
 	v.StartedAt, v.EndedAt, v.ManualInputPath, v.BlockedBy = own.StartedAt, own.EndedAt, own.ManualInputPath, own.BlockedBy
 	v.Index, v.Done, v.Found = own.Index, own.Done, own.Found
 	own.Value, own.Denied, own.Cut = v, was.Denied, was.Cut
@@ -122,5 +121,5 @@ func (r *Run) editedView(s *Step, was *Progress, p Progress) Progress {
 
 // startedOver is a step that starts over, as by W12.
 func startedOver(was *Progress) Progress {
-	return Progress{Value: Value{State: Pending, N: was.N, Governing: was.Governing}, Facts: Facts{Denied: []string{}}, Extra: was.Extra}
+	return Progress{Value: Value{State: Pending, N: was.N}, Facts: Facts{Denied: []string{}}, Extra: was.Extra}
 }

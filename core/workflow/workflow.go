@@ -48,6 +48,7 @@ type Head struct {
 	PauseReason PauseReason `json:"pause_reason,omitempty"` // of a paused run
 	Extra       string      `json:"extra,omitempty"`        // unknown fields of the file, not interpreted; X7
 	OpenGates   []string    `json:"open_gates,omitempty"`   // of those that the plan names, in order
+	Judged      Status      `json:"judged,omitempty"`       // completed or failed, of a run whose steps are ordered
 }
 
 // Progress is one step of a run.
@@ -56,6 +57,16 @@ type Progress struct {
 	Facts
 	Items []string `json:"items,omitempty"` // loop_items, as JSON texts
 	Extra string   `json:"extra,omitempty"` // unknown fields of the file, not interpreted; X7
+}
+
+// Metric is the value of a metric; empty: there is none.
+func (p *Progress) Metric(name string) string {
+	for _, m := range p.Metrics {
+		if m.Name == name {
+			return m.Value
+		}
+	}
+	return ""
 }
 
 // Value is the part of a step that changes, apart from what it produced (seed 004, Step Runtime
@@ -69,7 +80,6 @@ type Value struct {
 	EndedAt         time.Time `json:"ended_at,omitzero"`
 	LastError       string    `json:"last_error,omitempty"`
 	ManualInputPath string    `json:"manual_input_path,omitempty"`
-	Uncounted       int       `json:"uncounted,omitempty"`  // of Iteration: loop-backs that a person asked for
 	BlockedBy       StepID    `json:"blocked_by,omitempty"` // the gate that sent the run back to an earlier step
 
 	N         uint64    `json:"n,omitempty"`          // number of leases so far; only the last one is valid
@@ -88,8 +98,8 @@ type Value struct {
 	Reported  bool      `json:"reported,omitempty"`   // a valid report exists, and people are asked about it
 	Answered  bool      `json:"answered,omitempty"`   // people have answered in this iteration for this item
 	Answer    Answer    `json:"answer,omitzero"`      // the last valid one
-	Governing string    `json:"governing,omitempty"`  // the last Answer.Governing, of an earlier round, too: a pull request has it already
 	Fault     string    `json:"bad_input,omitempty"`  // error in the last invalid answer (W10)
+	Order     uint64    `json:"order,omitempty"`      // the number of the order, of a step that starts only when it is ordered
 }
 
 // Answer is the record of a person's answer to a step.
@@ -179,10 +189,11 @@ type Taken struct {
 type Reset struct {
 	Moves  []Move `json:"moves"`
 	Gate   StepID `json:"gate,omitempty"`   // W6: next iteration, blocked by this gate; empty: iteration 0
-	Target StepID `json:"target,omitempty"` // the step that the gate does not block
+	Target StepID `json:"target,omitempty"` // the step that the gate does not block, or that is ordered
 	Ending string `json:"ending,omitempty"` // why to end a live process
 
-	Uncounted bool `json:"uncounted,omitempty"` // a person asked for it, so it counts towards no limit
+	Order     uint64 `json:"order,omitempty"`     // the number of the order; 0: it was not ordered
+	Iteration int    `json:"iteration,omitempty"` // of the order
 }
 
 // Moved lists steps that a rule of the plan moves together.

@@ -21,7 +21,7 @@ type Anchor struct {
 	Line  int      // its number in the file where the comment was said, from 1
 }
 
-// Spot is a place in other content. Its zero value is none: the text is gone.
+// Spot is a place in other content. Its zero value says that the text is not there.
 type Spot struct {
 	Line    int  // from 1
 	Changed bool // the line that stands there is not the one that was commented
@@ -66,8 +66,9 @@ func weight(line string) int {
 	}
 }
 
-// Find looks for the place of an anchor in the lines of a file: where the same line stands in the same surroundings, or where it stood
-// between its surroundings. Of several places that fit equally well it is the nearest to the number that the line had.
+// Find looks for the place of an anchor in the lines of a file. The best place has the same line with the same lines around it. If
+// the line is not there, it is the place between the lines that were before and after it. If several places fit equally well, it is
+// the one nearest to the line's old number.
 func Find(rows []string, a Anchor) Spot {
 	if len(a.Lines) == 0 || a.At < 0 || a.At >= len(a.Lines) {
 		return Spot{}
@@ -108,7 +109,7 @@ func Find(rows []string, a Anchor) Spot {
 			take(Spot{Line: i + 1}, fit+weight(own)+1)
 		}
 	}
-	if best.Line == 0 && same == 1 && weight(own) > 1 { // all around it has changed, and it says where it is
+	if best.Line == 0 && same == 1 && weight(own) > 1 { // all lines around it have changed, but there is only one such line
 		return Spot{Line: sameAt + 1}
 	}
 	if bestFit == around+weight(own)+1 {
@@ -116,10 +117,10 @@ func Find(rows []string, a Anchor) Spot {
 	}
 	ends, begins := matchesBefore(rows, before), matchesAfter(rows, after)
 	for i := 0; i <= len(rows); i++ {
-		if ends[i] > 1 { // with nothing of what stood after it
+		if ends[i] > 1 { // none of the lines that were after it is found
 			take(Spot{Line: min(i+1, len(rows)), Changed: true}, ends[i])
 		}
-		if begins[i] > 1 { // with nothing of what stood before it
+		if begins[i] > 1 { // none of the lines that were before it is found
 			take(Spot{Line: max(i, 1), Changed: true}, begins[i])
 		}
 		if ends[i] == 0 {

@@ -2,90 +2,32 @@ package task
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 )
 
 // AskedEnv is the environment variable in which the step land finds what a person has approved, as Asked.String writes it.
 const AskedEnv = "FAIRLEAD_TASK_APPROVED"
 
-// GoverningEnv is the environment variable in which the step check finds the hash of the governing files to which a person has said the
-// separate yes, as the journal has it.
-const GoverningEnv = "FAIRLEAD_TASK_GOVERNING"
-
 // BaseEnv is the environment variable in which the step land finds the branch on which the task lands, as the journal has it.
 const BaseEnv = "FAIRLEAD_TASK_BASE"
-
-// AgainEnv is the environment variable in which the step that shows a task finds why it is shown again.
-const AgainEnv = "FAIRLEAD_TASK_AGAIN"
-
-// Metrics in the report of the step that shows a task to a person. With the report they are in the journal, which is the only
-// evidence of what was shown: any program of the person's user can change files and refs.
-const (
-	MetricsShown = "shown_" // how each of them begins
-	MetricTree   = "shown_tree"
-	MetricCommit = "shown_commit"
-	MetricFrom   = "shown_from"
-	MetricTold   = "shown_told" // a JSON list of Shown.Told, which may be cut
-	MetricRound  = "shown_round"
-
-	MetricUnchanged = "shown_unchanged" // "true" or none: Shown.Unchanged
-)
 
 // MetricSilent is a metric of StepWork that Fairlead adds: "true" if the agent's answer ended well and without a word; otherwise none.
 const MetricSilent = "ended_silent"
 
-// MetricAgain is a metric in the reports of StepLand and StepApprove: why a person is asked again.
-const MetricAgain = "asks_again"
-
 // Asked is what a person is asked about. An approval is for exactly this.
-type Asked struct {
-	Tree   string // the content
-	Commit string // a commit with this content, in front of the task's own commits
-	From   string // the commit of the base that it was compared with
-}
+type Asked = state.Asked
 
-// String is the text for AskedEnv.
-func (a Asked) String() string { return strings.Join([]string{a.Tree, a.Commit, a.From}, " ") }
-
-// Metrics are a report's metrics for what was shown.
-func (a Asked) Metrics() map[string]string {
-	return map[string]string{MetricTree: a.Tree, MetricCommit: a.Commit, MetricFrom: a.From}
-}
-
-// Metrics are a report's metrics for what was shown.
-func (s Shown) Metrics() map[string]string {
-	all := s.Asked.Metrics()
-	s.Governs.metrics(all)
-	all[MetricRound] = strconv.Itoa(s.Round)
-	if s.Unchanged {
-		all[MetricUnchanged] = "true"
-	}
-	if len(s.Told) > 0 {
-		all[MetricTold] = namesWithin(s.Told)
-	}
-	return all
-}
-
-// ParseTold reads the metric of what a person is told; none if there is none.
-func ParseTold(text string) (told []string) {
-	if text != "" && json.Unmarshal([]byte(text), &told) != nil {
-		return []string{text}
-	}
-	return told
-}
-
-// ParseAsked reads what String wrote. It is empty if the text is not of that form.
+// ParseAsked reads what Asked.String wrote. It is empty if the text is not of that form.
 func ParseAsked(text string) Asked {
 	words := strings.Fields(text)
 	if len(words) != 3 || commits(words...) != nil {
 		return Asked{}
 	}
-	return Asked{words[0], words[1], words[2]}
+	return Asked{Tree: words[0], Commit: words[1], From: words[2]}
 }
 
 // Again says that a person has to look again before it can land. Nothing was changed.

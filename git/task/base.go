@@ -18,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -489,7 +490,7 @@ const goesOn = "fairlead merge"
 // changed then.
 func (t Task) SendBack(ctx context.Context, f Failure) (words string, err error) {
 	words = "it conflicts with branch " + t.Base
-	if f.Kind != FailedConflict {
+	if f.Kind != state.FailedConflict {
 		words = f.Sentence(t.Base)
 	}
 	if t.There() != nil { // the next step says so; when the folder is back, its agent brings the base in

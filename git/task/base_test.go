@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	state "github.com/fairlead-dev/fairlead/core/task"
 )
 
 // both changes the same line in a task's folder and on the base.
@@ -30,7 +32,7 @@ func (w *world) sendBack() (words string, err error) {
 func (w *world) sendBackAfter(landing error) (words string, err error) {
 	w.Helper()
 	f := FailureOf(landing)
-	if f.Kind != FailedConflict && f.Kind != FailedChecks {
+	if f.Kind != state.FailedConflict && f.Kind != state.FailedChecks {
 		w.Fatalf("landed: %v", landing)
 	}
 	return w.task.SendBack(w.Context(), f)

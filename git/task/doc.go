@@ -1,8 +1,8 @@
 // Package task does what a task needs of git: a folder of its own, a picture of what was changed in it, and
 // landing it on a branch.
 //
-// A task is a run of a workflow (package work/runs). The run decides what happens and when; this package
-// does the steps prepare, check, show and land, each in a process of its own: `fairlead task step NAME`.
+// The task's machine decides what happens and when (package core/task). This package does it: show and land are called by the daemon;
+// prepare, check, merged, and land of a pull request are steps in processes of their own, `fairlead task step NAME`.
 //
 // The folder is a clone that shares the objects of the person's repository. Its agent may write everything in
 // it, also its settings and hooks. Therefore Fairlead runs no git command with the clone's own settings, except

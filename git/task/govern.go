@@ -4,61 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/governing"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 )
 
-// Metrics in the report of the step that shows a task to a person, if it changes governing files: the hash that a separate yes names, and
-// their names as a JSON list, which may be cut.
-const (
-	MetricGoverning = "shown_governing"
-	MetricGoverns   = "shown_governs"
-)
-
-// governsBytesMax keeps the list of names within the limit of a metric.
-const governsBytesMax = 900
-
-// Governs are the governing files that differ between two commits. Its zero value is none.
-type Governs struct {
-	Hash  string
-	Files []string
-}
-
-// metrics adds what the journal keeps of it.
-func (g Governs) metrics(to map[string]string) {
-	if g.Hash == "" {
-		return
-	}
-	to[MetricGoverning], to[MetricGoverns] = g.Hash, namesWithin(g.Files)
-}
-
-// ParseGoverns reads what metrics wrote.
-func ParseGoverns(hash, names string) Governs {
-	g := Governs{Hash: hash}
-	if hash != "" && json.Unmarshal([]byte(names), &g.Files) != nil {
-		g.Files = []string{names}
-	}
-	return g
-}
-
-// Wants says that a person has to say a separate yes to these files; yes is the hash that was given. Empty: it is theirs.
-func (g Governs) Wants(id, yes string) string {
-	switch {
-	case yes == g.Hash:
-		return ""
-	case g.Hash == "":
-		return "the question shows no file that decides what runs later; leave --governing out"
-	case yes == "":
-		return fmt.Sprintf("it changes files that decide what runs later, outside of the agent's bounds: %s. Look at them: fairlead diff %s. If you want them, add --governing %s",
-			strings.Join(g.Files, ", "), id, g.Hash)
-	}
-	return fmt.Sprintf("--governing %.32s is not what is shown now: %s. Look at it again: fairlead diff %s. If you want it, add --governing %s",
-		yes, strings.Join(g.Files, ", "), id, g.Hash)
-}
+// Governs are the governing files that differ between two commits.
+type Governs = state.Governs
 
 // Governs lists the governing files that differ, in git's bytes.
 func (t Review) Governs(ctx context.Context, from, to string) ([]string, error) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 )
 
@@ -100,7 +101,7 @@ func (t Task) unheld(ctx context.Context) error {
 	for _, c := range all {
 		if what := c.halfDone(t.Base); what != "" {
 			return &NotLanded{
-				Failure{Kind: FailedDirty},
+				Failure{Kind: state.FailedDirty},
 				fmt.Sprintf("%s of branch %s is not finished in %s; finish or end it there (%s), then merge again", what, t.Base, c.dir,
 					ends[what]),
 			}
@@ -123,7 +124,7 @@ func (t Task) checkedOut(ctx context.Context) (*checkout, error) {
 		return &all[0], nil
 	}
 	return nil, &NotLanded{
-		Failure{Kind: FailedDirty},
+		Failure{Kind: state.FailedDirty},
 		fmt.Sprintf("branch %s is checked out in %s and in %s; switch one of them to another branch, then merge again", t.Base, all[0].dir,
 			all[1].dir),
 	}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 	"github.com/fairlead-dev/fairlead/internal/file"
 )
@@ -101,7 +102,7 @@ func (t Task) forward(ctx context.Context, tip, commit string) (place string, mo
 			return "", false, nil
 		}
 		if worktree.GitSaidNo(err) {
-			return "", false, &NotLanded{Failure{Kind: FailedMoved}, fmt.Sprintf("branch %s cannot be moved: %v", t.Base, err)}
+			return "", false, &NotLanded{Failure{Kind: state.FailedMoved}, fmt.Sprintf("branch %s cannot be moved: %v", t.Base, err)}
 		}
 		return "", false, err
 	}
@@ -119,7 +120,7 @@ func (t Task) clean(ctx context.Context, dir string) error {
 	if len(files) == 0 {
 		return nil
 	}
-	f := Failure{Kind: FailedDirty}
+	f := Failure{Kind: state.FailedDirty}
 	for _, entry := range files {
 		f.Files = append(f.Files, entry[min(3, len(entry)):])
 	}
@@ -220,7 +221,7 @@ func (m *move) do(ctx context.Context) error {
 		return err
 	}
 	if !(checkout{m.Dir, m.Git}).on(m.Branch) {
-		return &NotLanded{Failure{Kind: FailedMoved}, fmt.Sprintf("the checkout %s was switched to another branch meanwhile; merge again", m.Dir)}
+		return &NotLanded{Failure{Kind: state.FailedMoved}, fmt.Sprintf("the checkout %s was switched to another branch meanwhile; merge again", m.Dir)}
 	}
 	if err := m.moveBranch(ctx); err != nil {
 		return err
@@ -264,7 +265,7 @@ func (m *move) lock(ctx context.Context, name, lock string) error {
 				where = " is checked out in " + m.Dir + ", and"
 			}
 			return &NotLanded{
-				Failure{Kind: FailedMoved},
+				Failure{Kind: state.FailedMoved},
 				fmt.Sprintf("branch %s%s cannot be moved: another git process holds %s; if none runs, remove that file, then merge again",
 					m.Branch, where, lock),
 			}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 	"github.com/fairlead-dev/fairlead/internal/test/wait"
 )
@@ -112,7 +113,7 @@ func TestMoveTakenBack(t *testing.T) {
 	w.put(w.repo, "new/003.txt", "the person's, too\n")
 	w.put(w.repo, "untracked", "x\n")
 	_, err := w.task.Land(t.Context(), &bytes.Buffer{})
-	if f := FailureOf(err); f.Kind != FailedDirty || !slices.Equal(f.Files, []string{"old/003.txt"}) {
+	if f := FailureOf(err); f.Kind != state.FailedDirty || !slices.Equal(f.Files, []string{"old/003.txt"}) {
 		t.Fatalf("%v", err)
 	}
 	if got := w.git(w.repo, "status", "--porcelain"); got != "M old/003.txt\n?? new/\n?? untracked" {
@@ -138,7 +139,7 @@ func TestMoveWaitsForLocks(t *testing.T) {
 			lock := filepath.Join(w.repo, name)
 			w.put(w.repo, name, "")
 			_, err := w.task.Land(t.Context(), &bytes.Buffer{})
-			if f := FailureOf(err); f.Kind != FailedMoved || !strings.Contains(err.Error(), lock) {
+			if f := FailureOf(err); f.Kind != state.FailedMoved || !strings.Contains(err.Error(), lock) {
 				t.Errorf("%v", err)
 			}
 			if _, err := os.Lstat(lock); err != nil {
@@ -199,7 +200,7 @@ func TestHalfDoneIsNotMoved(t *testing.T) {
 			tip := w.git(w.repo, "rev-parse", "main")
 			_, _ = (&play{T: t}).try(dir, c.do...) // a pick ends with a conflict
 			_, err := w.task.Land(t.Context(), &bytes.Buffer{})
-			if f := FailureOf(err); f.Kind != FailedDirty || !strings.Contains(err.Error(), "not finished in "+dir) ||
+			if f := FailureOf(err); f.Kind != state.FailedDirty || !strings.Contains(err.Error(), "not finished in "+dir) ||
 				w.git(w.repo, "rev-parse", "main") != tip {
 				t.Fatalf("landed: %v", err)
 			}
@@ -273,7 +274,7 @@ func TestMoveRefused(t *testing.T) {
 			before(w)
 			tip := w.git(w.repo, "rev-parse", "main")
 			_, err := w.task.Land(t.Context(), &bytes.Buffer{})
-			if FailureOf(err).Kind != FailedDirty || w.git(w.repo, "rev-parse", "main") != tip {
+			if FailureOf(err).Kind != state.FailedDirty || w.git(w.repo, "rev-parse", "main") != tip {
 				t.Errorf("%v", err)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/git/worktree"
 )
 
@@ -52,7 +53,7 @@ func (m *move) inTheWay(ctx context.Context) error {
 			goes[c.name] = true
 		}
 	}
-	f := Failure{Kind: FailedDirty}
+	f := Failure{Kind: state.FailedDirty}
 	for _, c := range all {
 		if c.was != "" || c.get == "" {
 			continue

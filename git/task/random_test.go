@@ -1,6 +1,8 @@
 package task
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,19 +14,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/core/change"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/internal/test/testsize"
 )
 
-// Random orders of everything that agents, people and machines do to tasks of one repository. A ledger has every
-// line that an agent or a person wrote. After each event:
+// Random orders of everything that agents, people and machines do to tasks of one repository. The machine of each task (core/task) decides
+// what is done, and git does it, as in work/runs. A ledger has every line that an agent or a person wrote. After each event:
 //
 //   - every line is in the base branch, in a task's folder, under a hidden ref, or in the person's checkout;
-//   - the base has one commit for each task at most, and no line of a task that was not shown;
-//   - after a landing the checks pass on the base, which has moved forward;
+//   - the base has one landing for each approval of a task at most, and brings no line that was not shown with it;
+//   - no line has left the base, but those of a task whose landing was taken back;
+//   - after a landing or an undo the checks pass on the base, which has moved forward or back in one history;
+//   - the result of a job, and the answer to a question, count once;
 //   - no step has changed a file of the person that was not committed.
 
-// give gives one more task.
-func (p *play) give() {
+// give gives one more task. of is the one whose landing it reverts with a commit; nil: none.
+func (p *play) give(of *tasked, revert string) {
 	if p.tip() == "" {
 		return
 	}
@@ -32,7 +38,7 @@ func (p *play) give() {
 	if err != nil {
 		p.Fatal(err)
 	}
-	t := &tasked{Task: place, state: "working"}
+	t := &tasked{Task: place, undoes: of}
 	t.ID = fmt.Sprintf("T%d", len(p.tasks)+1)
 	t.Text, t.How, t.Branch = "Do "+t.ID, one(p, Squash, Merge, Rebase), "fairlead/"+t.ID
 	t.Run, t.Tree, t.Checks = filepath.Join(p.dir, "run-"+t.ID), filepath.Join(p.dir, "tree-"+t.ID), []string{checkLine}
@@ -40,26 +46,34 @@ func (p *play) give() {
 		p.Fatal(err)
 	}
 	p.tasks = append(p.tasks, t)
-	if o := p.step(t, "make"); o.Kind != "" {
+	makes := "make"
+	if of != nil {
+		makes, t.How, t.commit = "revert "+revert, of.How, of.life.Landed
+	}
+	if o := p.step(t, makes); o.Kind != "" {
 		if _, err := os.Lstat(t.Tree); err == nil && o.Kind != "killed" {
 			p.wrong("no task %s was made, and its folder is there", t.ID)
 		}
 		if _, err := t.Remove(p.Context()); err != nil {
 			p.wrong("what a killed daemon left of %s cannot be dropped: %v", t.ID, err)
 		}
-		t.state = "gone"
+		t.gone = true
+		return
 	}
+	p.must(t, state.Begin{Plan: state.Plan{Made: of != nil, Reviewer: p.rnd.IntN(4) == 0, RoundsMax: 3}})
 }
 
 // agent does something in the folder of a task.
 func (p *play) agent(t *tasked) {
-	what := one(p, "write", "write", "write", "new", "new", "commit", "commit", "break", "pair", "stash", "branch", "force", "lock",
+	what := one(p, "write", "write", "same", "same", "new", "new", "commit", "commit", "break", "pair", "stash", "branch", "force", "lock",
 		"person", "update")
 	p.note("%s: the agent: %s", t.ID, what)
 	mine := line{task: t.ID}
 	switch what {
 	case "write":
 		p.write(t.Tree, "f"+strconv.Itoa(p.rnd.IntN(sharedFiles)), mine)
+	case "same":
+		p.change(t.Tree, "f0", mine)
 	case "new":
 		p.write(t.Tree, one(p, t.ID, "dir/"+t.ID, "new\nline "+t.ID, "bad\xff"+t.ID, "-n", "untracked"), mine)
 	case "force":
@@ -139,13 +153,18 @@ func (p *play) clean() {
 
 // person does something in the checkout.
 func (p *play) person() {
-	what := one(p, "edit", "edit", "commit", "commit", "clean", "clean", "untracked", "ignored", "away", "back", "back", "rewind", "amend",
+	what := one(p, "edit", "same", "commit", "commit", "clean", "clean", "untracked", "ignored", "away", "back", "back", "rewind", "amend",
 		"revert", "delete", "lock", "gc")
+	if p.tip() == "" && p.rnd.IntN(3) > 0 {
+		what = "back"
+	}
 	p.note("the person: %s", what)
 	head, _ := p.try(p.repo, "symbolic-ref", "--quiet", "--short", "HEAD")
 	switch what {
 	case "edit":
 		p.write(p.repo, "f"+strconv.Itoa(p.rnd.IntN(sharedFiles)), line{person: true})
+	case "same":
+		p.change(p.repo, "f0", line{person: true})
 	case "commit":
 		p.write(p.repo, "f"+strconv.Itoa(p.rnd.IntN(sharedFiles)), line{person: true})
 		p.clean()
@@ -218,9 +237,7 @@ func (p *play) destroy(t *tasked) {
 	what := one(p, "folder", "HEAD", "refs", "objects", "config", "alternates", "git")
 	p.note("%s: destroyed by hand: %s", t.ID, what)
 	p.excuse(t)
-	if p.rnd.IntN(3) > 0 {
-		t.state = "stuck" // until the end, when it is dropped
-	}
+	t.stuck = p.rnd.IntN(3) > 0
 	git := filepath.Join(t.Tree, ".git")
 	for w, l := range filesOf(p, t) {
 		if what != "folder" {
@@ -256,91 +273,234 @@ func filesOf(p *play, t *tasked) map[string]line {
 
 // next lets something happen.
 func (p *play) next() {
-	var open, shown []*tasked
+	var open, asked, done, dropped []*tasked
 	for _, t := range p.tasks {
-		switch t.state {
-		case "working":
-			open = append(open, t)
-		case "shown":
-			open, shown = append(open, t), append(shown, t)
-		case "landing": // its step was killed, and is to be done again
-			open = append(open, t)
+		switch {
+		case t.gone, t.stuck:
+		case t.life.Status == state.Done:
+			done = append(done, t)
+		case t.life.Status == state.Dropped:
+			dropped = append(dropped, t)
+		default:
+			if open = append(open, t); t.life.Job == state.Approve || t.life.Job == state.Land {
+				asked = append(asked, t)
+			}
 		}
 	}
 	n := p.rnd.IntN(100)
 	switch {
 	case len(open) < 2 || n < 4:
-		p.give()
-	case n < 30:
-		p.agent(one(p, open...))
+		p.give(nil, "")
+	case n < 16:
+		if t := one(p, open...); t.life.Job != state.Prepare { // its agent has begun
+			p.agent(t)
+		}
 		return
-	case n < 48:
+	case n < 30:
 		p.person()
-	case n < 50:
+	case n < 32:
 		p.destroy(one(p, open...))
-	case n < 55:
+	case n < 34:
 		p.step(one(p, open...), "snapshot")
-	case n < 58 && len(shown) > 1:
-		p.landAll(shown)
-	case n < 60:
+	case n < 40 && len(asked) > 1:
+		p.landAll(asked)
+	case n < 42:
 		p.drop(one(p, p.tasks...))
+	case n < 44 && len(dropped) > 0:
+		p.restore(one(p, dropped...))
+	case n < 56 && len(done) > 0:
+		p.undo(one(p, done...))
 	default:
-		p.on(one(p, open...))
+		for t := one(p, open...); p.job(t) && !t.over() && p.rnd.IntN(4) > 0 && !p.lost; {
+			p.audit()
+		}
 	}
 	p.audit()
 }
 
-// on does the next step of a task's workflow.
-func (p *play) on(t *tasked) {
-	if t.state == "shown" || t.state == "landing" {
-		if t.state == "shown" && p.rnd.IntN(5) == 0 {
-			p.note("%s: changes are requested", t.ID)
-			t.state = "working"
-			return
-		}
-		p.landed(t, p.step(t, StepLand))
-		return
+// tell gives an input to a task's machine. What it keeps is read again from its text, as a daemon does that has just started.
+func (p *play) tell(t *tasked, in state.Input) error {
+	p.clock = p.clock.Add(time.Second)
+	was := t.life
+	changes, err := t.life.Decide(t.ID, p.clock, change.Actor{Kind: "human", ID: "ann"}, in)
+	if err != nil {
+		return err
 	}
-	switch o := p.step(t, "check"); o.Kind {
-	case "failed":
+	for _, ch := range changes {
+		t.life.Apply(ch)
+	}
+	text, err := json.Marshal(t.life)
+	if t.life = (state.Task{}); err == nil {
+		err = json.Unmarshal(text, &t.life)
+	}
+	if err != nil {
+		p.Fatal(err)
+	}
+	p.note("%s is %s, job %d %s: %T", t.ID, t.life.Status, t.life.N, t.life.Job, in)
+	if was.Status != state.Done && t.life.Status == state.Done && t.life.Landed != "" {
+		t.landed++
+		p.count["landings"]++
+	}
+	return nil
+}
+
+func (p *play) must(t *tasked, in state.Input) {
+	p.Helper()
+	if err := p.tell(t, in); err != nil {
+		p.wrong("%v", err)
+	}
+}
+
+// job does the job of a task, or what a person does for it if it has none. It reports whether more may follow at once.
+func (p *play) job(t *tasked) (more bool) {
+	k := t.life
+	t.Asked = k.Shown.Asked
+	switch k.Job {
+	case state.Nothing:
+		return p.help(t)
+	case state.Work:
+		for range 1 + p.rnd.IntN(3) {
+			p.agent(t)
+		}
+		p.must(t, state.JobEnded{N: k.N, Outcome: state.OK})
+		return true
+	case state.Reviews:
+		p.must(t, state.JobEnded{N: k.N, Outcome: one(p, state.OK, state.OK, state.Back), Why: "the reviewer says so"})
+		return true
+	case state.Approve:
+		return p.answer(t)
+	}
+	o := p.step(t, map[state.Job]string{
+		state.Prepare: "prepare", state.Checks: "check", state.Show: "show", state.Land: StepLand + " elsewhere", state.Merged: StepMerged,
+	}[k.Job])
+	if o.Kind == "killed" {
+		p.count["kills"]++
+		return false // the next daemon does it again
+	}
+	p.ended(t, o)
+	return o.Kind == ""
+}
+
+// ended gives the result of a step to the task's machine, as work/runs does, and lets the agent work if it is sent back.
+func (p *play) ended(t *tasked, o outcome) {
+	p.Helper()
+	k := t.life
+	in := state.JobEnded{N: k.N, Outcome: state.OK, Why: cmp.Or(o.Asks, o.Err), Shown: o.Shown, Landed: o.Commit, Failure: o.Failure}
+	switch {
+	case o.Kind == "":
+	case k.Job == state.Land && o.Kind == "unchecked":
+		in.Outcome = state.Recheck
+	case k.Job == state.Land && o.Asks != "":
+		in.Outcome = state.Again
+	case k.Job == state.Land:
+		in.Outcome = state.Room
+	case o.Kind == "failed":
+		in.Outcome = state.Back
+	default:
+		in.Outcome = state.Fails
+	}
+	p.must(t, in)
+	was := t.life
+	if p.must(t, in); t.life.N != was.N || t.life.Status != was.Status { // the report of a process that was late
+		p.wrong("the result of job %d of %s counts twice", in.N, t.ID)
+	}
+	if k.Job == state.Checks && o.Kind == "failed" {
 		p.rename(t)
-	case "":
-		if o := p.step(t, "show"); o.Kind == "" {
-			t.state, t.Asked = "shown", o.Asked
+		p.resolve(t)
+	}
+	if of := t.undoes; of != nil && k.Job == state.Land && t.life.Landed != "" && of.life.Status == state.Done && of.life.Landed == t.commit {
+		of.Asked = of.life.Shown.Asked
+		if p.step(of, "reverted "+t.commit).Kind == "" { // otherwise a person takes it back once more
+			p.must(of, state.Undo{Why: "its landing was taken back by " + t.ID})
+			p.count["reverts"]++
 		}
 	}
 }
 
-func (p *play) landed(t *tasked, o outcome) {
-	switch o.Kind {
-	case "":
-		t.state = "done"
-	case "killed":
-		t.state = "landing"
-	case "again":
-		t.state = "working"
-	case "conflict":
-		t.state = "working"
-		p.resolve(t)
-	case "failed":
-		t.state = "working"
+// answer is a person's answer about what is shown.
+func (p *play) answer(t *tasked) (more bool) {
+	k := t.life
+	t.Asked = k.Shown.Asked
+	if was := t.life; p.rnd.IntN(8) == 0 {
+		if p.must(t, state.Answer{N: k.N - 1, By: "human/ann"}); t.life.Status != was.Status {
+			p.wrong("the answer to an earlier question of %s counts", t.ID)
+		}
+		if err := p.tell(t, state.Try{}); err == nil {
+			p.wrong("%s is to land, and its question is open", t.ID)
+		}
+	}
+	unlanded := k.Failure.Kind == state.FailedConflict || k.Failure.Kind == state.FailedChecks
+	if p.rnd.IntN(5) > 0 != unlanded {
+		p.must(t, state.Answer{N: k.N, By: "human/ann"})
+		return true
+	}
+	if unlanded {
+		if o := p.step(t, "sendback "+k.Failure.Kind); o.Kind != "" {
+			return false // nothing was sent
+		}
+	}
+	p.must(t, state.Answer{N: k.N, By: "human/ann", Sent: true, Why: "no"})
+	if unlanded {
 		p.resolve(t)
 		p.rename(t)
+	}
+	return true
+}
+
+// help is what a person does for a task that has no job.
+func (p *play) help(t *tasked) (more bool) {
+	if t.life.Status == state.NeedsYou {
+		if p.rnd.IntN(2) == 0 && p.tip() != "" {
+			p.clean()
+		}
+		p.must(t, one[state.Input](p, state.Try{}, state.Try{}, state.Try{}, state.Resume{Job: state.Show}))
+	} else if p.rnd.IntN(4) > 0 {
+		p.must(t, state.Resume{})
+	} else {
+		p.drop(t)
+	}
+	return true
+}
+
+// undo takes a landing back, as work/runs does.
+func (p *play) undo(t *tasked) {
+	if t.life.Landed == "" || p.tip() == "" {
+		return
+	}
+	for _, other := range p.tasks {
+		if other.life.Status == state.Landing || other.undoes == t && other.commit == t.life.Landed && !other.over() {
+			return
+		}
+	}
+	t.Asked = t.life.Shown.Asked
+	switch o := p.step(t, "undo "+t.life.Landed); {
+	case o.Kind != "": // the same order finishes it
+	case o.Back.Revert != "":
+		p.give(t, o.Back.Revert)
+	default:
+		p.must(t, state.Undo{Why: "its landing was taken back"})
+		p.count["undos"]++
 	}
 }
 
 // landAll lands several tasks at once.
 func (p *play) landAll(all []*tasked) {
 	files, _ := p.loose()
+	for _, t := range all {
+		if t.life.Job == state.Approve {
+			p.must(t, state.Answer{N: t.life.N, By: "human/ann"})
+		}
+		t.Asked = t.life.Shown.Asked
+	}
 	got := make([]outcome, len(all))
 	var wg sync.WaitGroup
 	for i, t := range all {
-		wg.Go(func() { got[i] = doStep(p.Context(), t.Task, StepLand) })
+		wg.Go(func() { got[i] = doStep(p.Context(), t.Task, StepLand+" elsewhere") })
 	}
 	wg.Wait()
 	for i, t := range all {
 		p.note("%s land beside others: %s %s %s", t.ID, got[i].Kind, got[i].Err, got[i].Commit)
-		p.landed(t, got[i])
+		p.ended(t, got[i])
 	}
 	for name, text := range files {
 		if now, _ := os.ReadFile(filepath.Join(p.repo, name)); string(now) != text {
@@ -352,14 +512,23 @@ func (p *play) landAll(all []*tasked) {
 	}
 }
 
+// drop ends a task, and removes its folder.
 func (p *play) drop(t *tasked) {
+	if !t.gone && t.life.Status != state.Done {
+		p.must(t, state.Drop{Why: "no"})
+	}
 	if o := p.step(t, "remove"); o.Kind == "" {
 		if _, err := os.Lstat(t.Tree); err == nil {
 			p.wrong("%s is removed and still there", t.ID)
 		}
-		t.state = "gone"
-	} else if o.Kind == "killed" && t.state != "done" && t.state != "landing" {
-		t.state = "working"
+	}
+}
+
+// restore brings a task back that was dropped.
+func (p *play) restore(t *tasked) {
+	if o := p.step(t, "restore"); o.Kind == "" {
+		p.must(t, state.Resume{})
+		p.count["restores"]++
 	}
 }
 
@@ -405,6 +574,7 @@ func TestRandomOrders(t *testing.T) {
 				p.drop(one)
 			}
 			p.audit()
+			t.Logf("%d tasks: %v", len(p.tasks), p.count)
 			if out, err := p.try(p.repo, "fsck", "--no-dangling", "--no-progress"); err != nil {
 				t.Errorf("the person's repository is damaged: %v\n%s", err, out)
 			}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	state "github.com/fairlead-dev/fairlead/core/task"
 )
 
 // stepOfChild names, in the environment of a process of this test, the step that it does and dies in.
@@ -27,16 +31,25 @@ const stepOfChild = "FAIRLEAD_TASK_TEST_STEP"
 // outcome is the result of a step.
 type outcome struct {
 	Landed
-	Asked Asked  // of the step show
-	Kind  string // "", "conflict", "failed", "again", "blocked", "error" or "killed"
-	Err   string
+	Shown   state.Shown // by the step show
+	Back    TookBack    // by the step undo
+	Failure Failure     // of the steps land and merged
+	Asks    string      // why a landing asks again
+	Kind    string      // "", "conflict", "failed", "again", "blocked", "unchecked", "error" or "killed"
+	Err     string
 }
 
+// doStep does a step. A second word of its name is what it is given: a commit, or elsewhere for a landing that runs no checks.
 func doStep(ctx context.Context, t Task, name string) (o outcome) {
 	var err error
+	name, given, _ := strings.Cut(name, " ")
 	switch name {
 	case "make":
 		err = t.Make(ctx)
+	case "revert":
+		err = t.MakeRevert(ctx, given)
+	case "prepare":
+		err = t.Prepare(ctx, io.Discard)
 	case "snapshot":
 		_, err = t.Snapshot(ctx)
 	case "check":
@@ -44,9 +57,26 @@ func doStep(ctx context.Context, t Task, name string) (o outcome) {
 	case "show":
 		var s Shown
 		s, err = t.Show(ctx, t.Run)
-		o.Asked = s.Asked
+		o.Shown = state.Shown{Asked: s.Asked, Files: s.Files, Round: s.Round}
 	case StepLand:
-		o.Landed, err = t.Land(ctx, io.Discard)
+		t.ChecksElsewhere = given != ""
+		if o.Landed, err = t.Land(ctx, io.Discard); given != "" && err == nil && !o.Later {
+			_, _ = t.RemoveLanded(ctx) // what stays is looked for
+		}
+	case StepMerged:
+		err = t.CheckMerged(ctx, io.Discard)
+	case "sendback":
+		_, err = t.SendBack(ctx, Failure{Kind: given})
+	case "undo":
+		if o.Back, err = t.TakeBack(ctx, given); err == nil && o.Back.Revert == "" {
+			err = t.Reopen(ctx)
+		}
+	case "reverted":
+		err = cmp.Or(t.NoteTakenBack(ctx, given), t.Reopen(ctx))
+	case "restore":
+		if t.There() != nil {
+			_, err = t.Restore(ctx, 0)
+		}
 	case "remove":
 		_, err = t.Remove(ctx)
 	case "checkout":
@@ -59,8 +89,10 @@ func doStep(ctx context.Context, t Task, name string) (o outcome) {
 	if err == nil {
 		return o
 	}
-	o.Err, o.Kind = err.Error(), "error"
+	o.Err, o.Kind, o.Failure, o.Asks = err.Error(), "error", FailureOf(err), AsksAgain(err, t.Base)
 	switch {
+	case errors.As(err, new(*Unchecked)):
+		o.Kind = "unchecked"
 	case errors.As(err, new(*Conflict)):
 		o.Kind = "conflict"
 	case errors.As(err, new(*CheckFailed)):
@@ -129,7 +161,22 @@ type line struct {
 
 type tasked struct {
 	Task
-	state string // "working", "shown", "landing", "stuck", "done" or "gone"
+	life   state.Task
+	landed int     // how often an approval of it has landed
+	undoes *tasked // whose landing it reverts; nil: none
+	commit string  // of that landing
+	gone   bool    // it was not made
+	stuck  bool    // its folder was destroyed by hand, so it is only dropped
+}
+
+// over reports whether nothing of it goes on by itself.
+func (t *tasked) over() bool {
+	return t.gone || t.stuck || t.life.Status == state.Done || t.life.Status == state.Dropped
+}
+
+// mayRemove reports whether its landing, or that of its landing, removes a line of a task from the base.
+func (t *tasked) mayRemove(id string) bool {
+	return t.undoes != nil && (t.undoes.ID == id || t.undoes.mayRemove(id))
 }
 
 type play struct {
@@ -145,6 +192,8 @@ type play struct {
 	number int
 	disk   bool // dir is a small disk of its own
 	lost   bool // something was found to be wrong
+	clock  time.Time
+	count  map[string]int // what has happened how often
 }
 
 var token = regexp.MustCompile(`L[0-9]+\.`)
@@ -195,7 +244,7 @@ func newPlay(t *testing.T, seed uint64) *play {
 	}
 	p := &play{
 		T: t, rnd: rand.New(rand.NewPCG(seed, 0)), dir: dir, repo: filepath.Join(dir, "repo"), bin: filepath.Join(dir, "bin"),
-		ledger: map[string]line{}, wrote: map[int]line{},
+		ledger: map[string]line{}, wrote: map[int]line{}, clock: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC), count: map[string]int{},
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+strconv.Itoa(diskBytes)); err == nil { // only root may
 		p.disk = true
@@ -255,6 +304,20 @@ func (p *play) write(dir, name string, l line) string {
 	p.put(path, strings.Join(slices.Insert(rows, at, word+"\n"), ""))
 	p.ledger[word], p.wrote[p.number] = l, l
 	return word
+}
+
+// change adds a new word to the first line of a file, and to the ledger.
+func (p *play) change(dir, name string, l line) {
+	path := filepath.Join(dir, name)
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.Fatal(err)
+	}
+	first, rest, _ := strings.Cut(string(text), "\n")
+	p.number++
+	word := fmt.Sprintf("L%d.", p.number)
+	p.put(path, first+" "+word+"\n"+rest)
+	p.ledger[word], p.wrote[p.number] = l, l
 }
 
 // words are the lines of the ledger in files below a folder, git's own excepted.
@@ -349,8 +412,12 @@ func (p *play) audit() {
 		return // it is deleted
 	}
 	for _, t := range p.tasks {
-		if n := slices.DeleteFunc(strings.Fields(text), func(id string) bool { return id != t.ID }); len(n) > 1 {
-			p.wrong("%s has landed %d times", t.ID, len(n))
+		most := t.landed
+		if t.life.Status == state.Landing {
+			most++ // its job was killed after that
+		}
+		if n := strings.Count(","+strings.Join(strings.Fields(text), "")+",", ","+t.ID+","); n > max(1, most) {
+			p.wrong("%s has landed %d times, and %d approvals have", t.ID, n, most)
 		}
 	}
 }
@@ -391,8 +458,11 @@ func (p *play) step(t *tasked, name string) outcome {
 	files, dirty := p.loose()
 	_, locked := os.Lstat(filepath.Join(p.repo, ".git/index.lock"))
 	var o outcome
-	fault := ""
-	switch p.rnd.IntN(10) {
+	fault, of := "", 40 // faults are rare where little can be lost
+	if strings.HasPrefix(name, StepLand) || slices.Contains([]string{"show", "undo", "reverted"}, strings.Fields(name)[0]) {
+		of = 10
+	}
+	switch p.rnd.IntN(of) {
 	case 0, 1, 2:
 		how := one(p, "before", "after", strconv.Itoa(p.rnd.IntN(10)))
 		at := 1 + p.rnd.IntN(24)
@@ -450,11 +520,16 @@ func (p *play) looked(t *tasked, name, tip string, files map[string]string, dirt
 	if now == tip {
 		return
 	}
-	if name != StepLand {
+	from, to := tip, now
+	switch name, _, _ := strings.Cut(name, " "); name {
+	case StepLand:
+	case "undo":
+		from, to = now, tip
+	default:
 		p.wrong("%s has moved the base from %s to %s", name, tip, now)
 	}
-	if _, err := p.try(p.repo, "merge-base", "--is-ancestor", tip, now); err != nil {
-		p.wrong("the base has moved from %s to %s, which is not forward", tip, now)
+	if _, err := p.try(p.repo, "merge-base", "--is-ancestor", from, to); err != nil {
+		p.wrong("%s has moved the base from %s to %s, which is another history", name, tip, now)
 	}
 	if on, _ := p.try(p.repo, "symbolic-ref", "--quiet", "HEAD"); on == "refs/heads/main" {
 		if dirty {
@@ -465,18 +540,29 @@ func (p *play) looked(t *tasked, name, tip string, files map[string]string, dirt
 		}
 	}
 	p.green(now)
-	shown, landed := map[string]bool{}, map[string]bool{}
-	p.inRefs(p.repo, shown, t.shownRef())
-	p.inRefs(p.repo, landed, "refs/heads/main")
+	before, shown, after := p.inCommit(tip), p.inCommit(t.Asked.Commit), p.inCommit(now)
 	for w, l := range p.ledger {
-		switch {
-		case l.task != t.ID:
-		case landed[w] && !shown[w]:
-			p.wrong("line %s of %s has landed and was not shown", w, t.ID)
-		case shown[w] && !landed[w]:
+		switch removes := t.mayRemove(l.task) || from == now && l.task == t.ID; {
+		case after[w] && !before[w] && from == tip && !shown[w]:
+			p.wrong("line %s (%+v) has landed with %s and was not shown", w, l, t.ID)
+		case after[w] && !before[w] && from == now && t.undoes == nil:
+			p.wrong("line %s (%+v) is on the base since %s was taken back", w, l, t.ID)
+		case before[w] && !after[w] && !removes:
+			p.wrong("line %s (%+v) is not on the base since %s of %s", w, l, name, t.ID)
+		case l.task == t.ID && from == tip && shown[w] && !after[w]:
 			p.wrong("line %s of %s was shown and has not landed", w, t.ID)
 		}
 	}
+}
+
+// inCommit are the lines in the content of a commit of the person's repository.
+func (p *play) inCommit(commit string) map[string]bool {
+	found := map[string]bool{}
+	text, _ := p.try(p.repo, "grep", "-h", "-o", "-a", "-E", token.String(), commit)
+	for _, w := range token.FindAllString(text, -1) {
+		found[w] = true
+	}
+	return found
 }
 
 // green runs the checks on a commit.
@@ -522,45 +608,4 @@ func (p *play) child(t *tasked, name string, env ...string) (o outcome) {
 		p.Fatalf("%v: %s", err, &out)
 	}
 	return outcome{Kind: "killed"}
-}
-
-// full does a step while nothing fits on the disk.
-func (p *play) full(t *tasked, name string) outcome {
-	filler := filepath.Join(p.dir, "filler")
-	file, err := os.Create(filler)
-	if err != nil {
-		p.Fatal(err)
-	}
-	defer os.Remove(filler)
-	defer file.Close()
-	defer func() { _ = file.Truncate(0) }() // a process that is about to begin may still hold the file
-	for size := 1 << 20; size > 0; size /= 4 {
-		for err = nil; err == nil; {
-			_, err = file.Write(make([]byte, size))
-		}
-	}
-	return doStep(p.Context(), t.Task, name)
-}
-
-// repair is what a person does after a crash: git's own messages say which lock is left, and a checkout that was
-// clean is made clean again.
-func (p *play) repair(files map[string]string, dirty bool) {
-	_ = filepath.WalkDir(filepath.Join(p.repo, ".git"), func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".lock") && !strings.Contains(path, "/fairlead/landing") {
-			p.note("  left: %s", path)
-			return os.Remove(path)
-		}
-		return nil
-	})
-	if now, half := p.loose(); !dirty {
-		if half {
-			p.note("  the checkout was left half moved")
-			p.git("reset", "--hard", "--quiet")
-		}
-		for name := range now {
-			if _, before := files[name]; !before {
-				_ = os.Remove(filepath.Join(p.repo, name))
-			}
-		}
-	}
 }

@@ -18,9 +18,9 @@ func (w *world) request(t Task) int {
 	return round
 }
 
-// Round 1 is the first that is shown, and the first request has its number. Each request begins the next round, also if nothing is
-// changed after it, which is said. What is shown once more without a request is the same round, and other content after a landing that
-// failed is the next one.
+// The first time a task is shown is round 1. A request in it is request 1, and the work after it is round 2, even if nothing was changed;
+// then the review says so. If the task is shown again without a request, it is the same round. If its content is another one after a
+// landing that failed, it is the next round.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -31,9 +31,6 @@ func TestRounds(t *testing.T) {
 		w.must(err)
 		if s.Round != round || s.Unchanged != unchanged || !slices.Equal(s.Told, told) {
 			t.Fatalf("%s: round %d, unchanged %t, told %q; want %d, %t, %q", when, s.Round, s.Unchanged, s.Told, round, unchanged, told)
-		}
-		if m := s.Metrics(); m[MetricRound] != string(rune('0'+round)) || (m[MetricUnchanged] == "true") != unchanged {
-			t.Fatalf("%s: the report has %v", when, m)
 		}
 		if now, err := r.Round(t.Context()); err != nil || now != round {
 			t.Fatalf("%s: the task is in round %d, %v", when, now, err)

@@ -355,6 +355,9 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		if now, err := t.ask(ctx, nil, "rev-parse", "--verify", tip+"^{tree}"); err != nil || now == tree {
 			return done, err
 		}
+		if !t.passed(tree) && t.ChecksElsewhere {
+			return done, &Unchecked{}
+		}
 		if !t.passed(tree) {
 			if err := t.checkMerged(ctx, out, tip, tree); err != nil {
 				return done, err
@@ -390,6 +393,30 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 			return done, nil
 		}
 	}
+}
+
+// Unchecked says that what would land has not passed the checks: the base has moved since they ran.
+type Unchecked struct{}
+
+func (*Unchecked) Error() string { return "the checks have to run on the merged files" }
+
+// CheckMerged runs the checks on what would land now, if it has not passed them. The error is *CheckFailed if it does not, or one of Land.
+func (t Task) CheckMerged(ctx context.Context, out io.Writer) error {
+	tip, err := t.tip(ctx)
+	if err != nil {
+		return err
+	}
+	tree, err := applied(ctx, t, tip)
+	if errors.As(err, new(*Conflict)) || errors.As(err, new(*Again)) {
+		return nil // the landing says so
+	}
+	if err != nil || t.passed(tree) {
+		return err
+	}
+	if err := t.checkMerged(ctx, out, tip, tree); err != nil {
+		return err
+	}
+	return t.notePassed(tree)
 }
 
 func landingFile(t Task) string { return filepath.Join(t.Run, "landing") }

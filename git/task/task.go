@@ -33,13 +33,8 @@ const (
 	StepCheck   = "check"
 	StepReview  = "review"
 	StepApprove = "approve"
-	StepLand    = "land"
-)
-
-// Metrics in the reports of a task's steps.
-const (
-	MetricFiles  = "files_changed" // by StepApprove
-	MetricLanded = "landed_commit" // by StepLand; none if there was nothing to land
+	StepLand    = "land"   // only of one that lands as a pull request
+	StepMerged  = "merged" // the checks again, on the files merged with the newest base
 )
 
 // Names of files in a task's run folder.
@@ -100,7 +95,9 @@ type Task struct {
 
 	InSession string `json:"-"` // the session in which a step of the task runs
 
-	Asked Asked `json:"-"` // what a person has approved; only of the step land
+	Asked Asked `json:"-"` // what a person has approved; only for landing
+
+	ChecksElsewhere bool `json:"-"` // Land runs no command: it returns *Unchecked if the checks are to run first
 	// ends what a command of Setup or Checks has left, and does not name one process; nil: only its process group is ended
 	EndLeft func(ctx context.Context, not int) (names []string, err error) `json:"-"`
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/fairlead-dev/fairlead/core/question"
 	"github.com/fairlead-dev/fairlead/core/session"
 	machine "github.com/fairlead-dev/fairlead/core/table"
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
 // Machine is the documentation of one state machine, generated from its table.
 type Machine struct {
-	Name    string        `json:"name"`    // control, session, crew, lead, dispatch, workflow, run, turn, message
+	Name    string        `json:"name"`    // such as control or task
 	Promise string        `json:"promise"` // one sentence
 	Rows    []machine.Row `json:"rows"`    // by id
 	Mermaid string        `json:"mermaid"` // a state diagram
@@ -45,6 +46,7 @@ func Machines() []Machine {
 			"No step starts before the steps that it needs are done, and no finished step is repeated unless a gate or a person sends the run back.", workflow.Table),
 		described("run", "Every cancel, pause and resume of a run names its actor; the state of a run follows from its steps.",
 			workflow.RunTable),
+		described("task", "Only what a person was shown lands, and it lands once.", task.Table),
 		described("dispatch",
 			"At most one conversation of a dispatch is open, every input has its own number, and the numbers have no gaps.",
 			dispatch.Table),
@@ -66,7 +68,7 @@ func MachinesPage() string {
 	doc.WriteString("<!-- Code generated from the tables by UPDATE=1 go test ./read/view; DO NOT EDIT. -->\n\n" +
 		"# The machines\n\n" +
 		"An event is refused if the state has no row for it. " +
-		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, M for a message, G for a target of notices and H for a host. " +
+		"The ids are those of the specification. Rows that it gives as text have their own letters: F for a foreign loop, S for a session, L for the lead of the crew, Q for a question, R for a rate limit, K for a task, M for a message, G for a target of notices and H for a host. " +
 		"`fairlead docs machines` prints this page.\n")
 	for _, m := range append(Machines(), hostMachine()) {
 		fmt.Fprintf(&doc, "\n## %s\n\n%s\n\n```mermaid\n%s```\n\n", m.Name, m.Promise, m.Mermaid)

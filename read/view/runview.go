@@ -260,17 +260,21 @@ func RunOf(r *workflow.Run) RunView {
 		ID: string(r.ID), Workflow: r.Plan.Name, Status: string(r.Status()), Stage: string(r.Stage), RepoDir: r.RepoDir,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, Waits: Some(r.Waits()), By: r.By, Why: r.Why,
 	}
-	n := &shown.Counts
+	for i := range r.Steps {
+		shown.Counts.Add(r.Steps[i].State)
+	}
+	return shown
+}
+
+// Add counts a step in a state.
+func (n *Counts) Add(is workflow.State) {
 	counts := map[workflow.State]*int{
 		workflow.Pending: &n.Pending, workflow.Running: &n.Running, workflow.Waiting: &n.Waiting,
 		workflow.Completed: &n.Completed, workflow.Failed: &n.Failed, workflow.Skipped: &n.Skipped,
 	}
-	for i := range r.Steps {
-		if n := counts[r.Steps[i].State]; n != nil {
-			*n++
-		}
+	if n := counts[is]; n != nil {
+		*n++
 	}
-	return shown
 }
 
 // StepOf is what a step says by itself.

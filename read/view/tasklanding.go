@@ -3,7 +3,7 @@ package view
 import (
 	"fmt"
 
-	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 )
 

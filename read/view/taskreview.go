@@ -79,8 +79,8 @@ type TaskComment struct {
 	Round int      `json:"round,omitempty" doc:"The round in which it was said, from 1"`
 	Sent  int      `json:"sent,omitempty" doc:"The round whose request has sent it; missing: the next request sends it, unless it is resolved"`
 	State string   `json:"state,omitempty" enum:"open,changed,resolved" doc:"open: nothing of it has changed since; changed: the line or the file that it is about has; resolved: a person said so"`
-	At    *TaskAt  `json:"at,omitempty" doc:"Where it stands in the newest content; missing: this place is gone, or it is about the whole task"`
-	About []string `json:"about,omitempty" doc:"The text that it was about, if its place is gone; the line itself begins with >"`
+	At    *TaskAt  `json:"at,omitempty" doc:"Where its line is in the newest content; left out: the line is no longer in the file, or the comment is about the whole task"`
+	About []string `json:"about,omitempty" doc:"The lines that it was about, if they are no longer in the file; the commented line begins with >"`
 }
 
 // TaskAt is a place in the newest content of a task.

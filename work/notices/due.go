@@ -126,12 +126,15 @@ func ended(t *team.Team, r *workflow.Run, m notice.Notice, now time.Time) []noti
 	if now.Sub(r.UpdatedAt) > notice.AgeMax {
 		return nil
 	}
-	failed := ""
+	failed, k := "", t.Tasks[m.Run]
+	if k != nil {
+		m.Since, failed = k.Since, string(k.FailedAt())
+	}
 	for i := range r.Steps {
 		if p := &r.Steps[i]; p.EndedAt.After(m.Since) {
 			m.Since = p.EndedAt
 		}
-		if r.Steps[i].State == workflow.Failed {
+		if k == nil && r.Steps[i].State == workflow.Failed {
 			failed = cmp.Or(failed, string(r.Plan.Steps[i].ID))
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/notice"
-	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/journal"
 	"github.com/fairlead-dev/fairlead/files/agentstate"
 	"github.com/fairlead-dev/fairlead/files/crewdocs"
@@ -75,9 +74,6 @@ type Options struct {
 
 	// Cluster is how other hosts of the team are reached; nil: there are none.
 	Cluster *Cluster
-
-	// TaskPlan replaces the steps of a task, in which processes of Fairlead's own take part; nil: they are as they are.
-	TaskPlan func(workflow.Plan) workflow.Plan
 
 	Documents Documents // the documents of the crew; nil if there are none
 	Sessions  Sessions  // dispatch folders (seed 002); nil if none are watched

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
+	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/internal/clip"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
@@ -49,8 +50,8 @@ func Asked(t *team.Team, now time.Time) []StepAsked {
 				all = append(all, stepAsked(t, r, todo.Step.Lease))
 			}
 		}
-		isTask := howOf(t, id).Task != nil
-		if r.Status() == workflow.IsFailed && asksAgain(r) == "" && (isTask || newest[r.Plan.Name] == id) {
+		k := t.Tasks[id]
+		if k == nil && r.Status() == workflow.IsFailed && newest[r.Plan.Name] == id || k != nil && k.NeedsHelp() {
 			all = append(all, StepAsked{InboxItem: failedRun(t, r)})
 		}
 	}
@@ -72,6 +73,12 @@ func stepAsked(t *team.Team, r *workflow.Run, lease workflow.Lease) StepAsked {
 	item.ID = fmt.Sprintf("step/%s/%s/%d", r.ID, lease.Step, lease.N)
 	if item.Task = taskView(t, how, r); item.Task != nil {
 		item.Path = "" // it is not approved by a file
+		shown := t.Tasks[string(r.ID)].Shown
+		item.Logs, item.BackTo, item.Then = view.Some(shown.Lines), task.StepWork, []string{task.StepLand}
+		item.Made = stepsMade(r, task.StepCheck, task.StepReview)
+		if shown.Diff != "" {
+			item.Artifacts = []string{shown.Diff}
+		}
 	}
 	return StepAsked{InboxItem: item, lease: lease, dir: workedOn(r.RepoDir, how), run: runDir(r)}
 }
@@ -85,15 +92,7 @@ func InboxItem(r *workflow.Run, step workflow.StepID) view.InboxItem {
 		Path: p.ManualInputPath, InputSchema: plan.InputSchema, BadInput: p.Fault, Agent: plan.Agent, Blocks: []string{},
 		Artifacts: view.Some(p.Artifacts), Logs: view.Some(p.Logs), Metrics: metricsOf(p), BackTo: string(plan.LoopBackTo),
 	}
-	for _, need := range plan.Needs[:min(len(plan.Needs), inboxStepsMax)] {
-		if of, done, ok := r.Find(need); ok {
-			item.Made = append(item.Made, view.InboxStep{
-				ID: string(need), Agent: of.Agent, Status: string(done.State), Artifacts: view.Some(done.Artifacts),
-				Metrics: metricsOf(done),
-				Logs:    view.Some(done.Logs[max(0, len(done.Logs)-inboxLogsMax):]),
-			})
-		}
-	}
+	item.Made = stepsMade(r, plan.Needs[:min(len(plan.Needs), inboxStepsMax)]...)
 	for i := range r.Plan.Steps {
 		for _, need := range r.Plan.Steps[i].Needs {
 			if need == step && len(item.Then) < thenMax {
@@ -102,6 +101,19 @@ func InboxItem(r *workflow.Run, step workflow.StepID) view.InboxItem {
 		}
 	}
 	return item
+}
+
+// stepsMade is what some steps have made, of those that the plan has.
+func stepsMade(r *workflow.Run, steps ...workflow.StepID) (made []view.InboxStep) {
+	for _, id := range steps {
+		if of, done, ok := r.Find(id); ok {
+			made = append(made, view.InboxStep{
+				ID: string(id), Agent: of.Agent, Status: string(done.State), Artifacts: view.Some(done.Artifacts), Metrics: metricsOf(done),
+				Logs: view.Some(done.Logs[max(0, len(done.Logs)-inboxLogsMax):]),
+			})
+		}
+	}
+	return made
 }
 
 func metricsOf(p *workflow.Progress) map[string]string {
@@ -123,12 +135,16 @@ func failedRun(t *team.Team, r *workflow.Run) view.InboxItem {
 		Logs: []string{},
 		Task: taskView(t, howOf(t, id), r),
 	}
+	k := t.Tasks[id]
 	for i := range r.Steps {
 		plan, p := &r.Plan.Steps[i], &r.Steps[i]
-		if p.State == workflow.Failed {
+		if p.State == workflow.Failed && (k == nil || plan.ID == workflow.StepID(k.FailedAt())) {
 			item.Step, item.Agent, item.Error, item.Since = string(plan.ID), plan.Agent, p.LastError, cmp.Or(p.EndedAt, r.UpdatedAt)
 			item.Session = lastSession(t, id, plan, p)
 		}
+	}
+	if k != nil && item.Step == "" { // a landing, or another function
+		item.Step, item.Error, item.Since = item.Task.FailedStep, k.Why, k.Since
 	}
 	item.Why = "step " + item.Step + " of " + r.Plan.Name + " failed"
 	return item

@@ -13,6 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 
 	"github.com/fairlead-dev/fairlead/core/host"
+	"github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/journal"
@@ -25,7 +26,7 @@ import (
 // then records the run from the journal. After a crash in between, the next prune archives the
 // folder again. The error is *team.Unknown if no archived run has that ID.
 func (c *Controller) RecallRun(ctx context.Context, by change.Actor, id string) error {
-	r, note, err := c.archivedRun(ctx, id)
+	r, of, note, err := c.archivedRun(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -43,35 +44,33 @@ func (c *Controller) RecallRun(ctx context.Context, by change.Actor, id string) 
 	if err := FromArchive(r.RepoDir, id, runstate.FormatRunTime(r.UpdatedAt)); err != nil {
 		return err
 	}
-	_, err = c.SubmitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: note.Settings, Changes: note.Changes})
+	_, err = c.SubmitRun(ctx, by, id, team.RunRecalled{Run: r, Settings: note.Settings, Changes: note.Changes, Task: of})
 	return err
 }
 
 // archivedRun reads a run from the journal as it was when it was archived. Away in its note is the host that has its files since then;
 // empty: no other host can lead. It reads the whole journal: the case is rare, and the time is that of a start without a snapshot.
-func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run, team.RunMeta, error) {
-	var note team.RunMeta
+func (c *Controller) archivedRun(ctx context.Context, id string) (r *workflow.Run, of *task.Task, note team.RunMeta, err error) {
 	past, key := c.loop.NewTeam(), "run/"+id
-	var r *workflow.Run
 	var moved team.FolderMove // since it was archived
 	for rec, err := range c.loop.Journal().Read(ctx, journal.Query{}) {
 		if err != nil {
-			return nil, note, fmt.Errorf("read the journal for run %s: %w", id, err)
+			return nil, nil, note, fmt.Errorf("read the journal for run %s: %w", id, err)
 		}
 		if rec.Entity != "team/team" && rec.Entity != key && !strings.HasPrefix(rec.Entity, key+"/") {
 			continue
 		}
 		ch, err := loop.ChangeOf(rec)
 		if err != nil {
-			return nil, note, err
+			return nil, nil, note, err
 		}
 		switch ch.Body.(type) {
 		case *team.TeamSet: // another machine may lead by now, with other paths
 		case *team.RunLeft:
-			r, note = past.Runs[id], past.Notes[id]
+			r, of, note = past.Runs[id], past.Tasks[id], past.Notes[id]
 			moved.From = past.Root
 			note.Away = cmp.Or(note.Away, past.Leader)
-		case *workflow.Body, *team.NoteSet:
+		case *workflow.Body, *task.Body, *team.NoteSet:
 			r = nil
 		default:
 			continue // sessions of its steps
@@ -81,13 +80,13 @@ func (c *Controller) archivedRun(ctx context.Context, id string) (*workflow.Run,
 		}
 	}
 	if r == nil {
-		return nil, note, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
+		return nil, nil, note, &team.Unknown{What: "run", Name: id, Known: c.knownRuns(ctx)}
 	}
 	if moved.To = past.Root; moved.From != "" && moved.To != "" {
 		workflow.EachPath(r, moved.Of)
 		note.Settings.How = moved.JSON(note.Settings.How)
 	}
-	return r, note, nil
+	return r, of, note, nil
 }
 
 // FromArchive moves a run's folder back. Of the folders with its name it takes the one whose

@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/config"
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
@@ -43,6 +44,8 @@ type runRequest struct {
 	settings team.RunSettings
 	how      howRun
 	env      map[string]string
+
+	task *state.Plan // of a task that begins; nil: it is none, or goes on
 
 	freed      bool   // an archived run had this name, whose folder is gone
 	leaseFloor uint64 // its last lease
@@ -233,7 +236,8 @@ func (c *Controller) begin(ctx context.Context, by change.Actor, req *runRequest
 	}); err != nil {
 		return view.RunView{}, err
 	}
-	if _, err := c.SubmitRun(ctx, by, req.id, team.RunBegun{Asked: asked, Settings: req.settings, Freed: req.freed}); err != nil {
+	begun := team.RunBegun{Asked: asked, Settings: req.settings, Freed: req.freed, Task: req.task}
+	if _, err := c.SubmitRun(ctx, by, req.id, begun); err != nil {
 		return view.RunView{}, err
 	}
 	return c.RunByID(ctx, req.id)
@@ -281,6 +285,9 @@ func (c *Controller) ResumeRun(ctx context.Context, by change.Actor, id string, 
 	if was == nil {
 		return c.importRun(ctx, by, id, repo, flags)
 	}
+	if was.how.Task != nil {
+		return c.resumeTask(ctx, by, was, flags)
+	}
 	if completed && flags.StartAtStep == "" { // then there is nothing to do, unless its file was edited
 		if taken, err := pen.takeEdit(ctx, by); err != nil || !taken {
 			view, verr := c.RunByID(ctx, id)
@@ -312,10 +319,6 @@ func (c *Controller) ResumeRun(ctx context.Context, by change.Actor, id string, 
 // under combines a recorded run with the current flags. It reads the workflow again if its file
 // still exists.
 func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequest, error) {
-	if was.how.Task != nil { // it has no file
-		was.options = optionsOf(flags, was.options)
-		return was, nil
-	}
 	flags.Repo, flags.RunID = was.repo, was.id
 	flags.Workflow = cmp.Or(flags.Workflow, was.how.Workflow)
 	if flags.Wrapper == "" && flags.CommandTemplate == "" { // one that is named now takes the place of both
@@ -336,13 +339,12 @@ func (was *runRequest) under(flags view.RunFlags, conf *config.Config) (*runRequ
 	if err != nil {
 		return nil, err
 	}
-	req.options, req.settings.After, req.settings.OneAtATime = optionsOf(flags, was.options), was.settings.After, was.settings.OneAtATime
+	req.options, req.settings.After = optionsOf(flags, was.options), was.settings.After
 	for _, name := range was.how.EnvNames {
 		if !slices.Contains(req.how.EnvNames, name) {
 			req.how.EnvNames = append(req.how.EnvNames, name)
 		}
 	}
-	req.how.Task = was.how.Task
 	req.how.Worktree, req.how.WorktreeBranch, req.how.WorktreeKeep = was.how.Worktree, was.how.WorktreeBranch,
 		was.how.WorktreeKeep || flags.WorktreeKeep
 	if req.how.Worktree != "" && flags.Workdir == "" {
@@ -476,8 +478,8 @@ func (c *Controller) Answer(ctx context.Context, by change.Actor, id, step strin
 			if s := todo.Step.Lease.Step; todo.Do == team.AskForAnswer && string(s) == step {
 				plan, _, _ := r.Find(s)
 				q = &stepQuestion{lease: todo.Step.Lease, path: r.InputFile(s), schema: plan.InputSchema}
-				if isTask = step == task.StepApprove && howOf(t, id).Task != nil; isTask {
-					asked, governs, dir = askedOf(r), governsOf(r), runDir(r)
+				if k := t.Tasks[id]; k != nil {
+					isTask, asked, governs, dir = true, k.Shown.Asked, k.Shown.Governs, runDir(r)
 				}
 			}
 		}

@@ -3,8 +3,8 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/fairlead-dev/fairlead/core/change"
@@ -14,7 +14,6 @@ import (
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/engine/loop"
 	"github.com/fairlead-dev/fairlead/files/runstate"
-	"github.com/fairlead-dev/fairlead/git/task"
 )
 
 // howRun is how a run's steps are executed. It is journaled with the run, so that the run can resume
@@ -51,6 +50,7 @@ type runMember struct {
 	state *stateWriter              // the writer of run_state.json
 	pen   context.CancelFunc        // stops it; nil: it does not run
 	tree  string                    // the outcome for its worktree; empty: nothing yet
+	job   sync.Mutex                // held while a function does the job of a task
 	left  string                    // why its branch in the repository has not the newest commits; empty: it has
 }
 
@@ -154,21 +154,14 @@ func (c *Controller) actOnRun(id string) {
 	} else {
 		m.tree = ""
 	}
-	if why := asksAgain(r); why != "" {
-		_, p, _ := r.Find(task.StepLand)
-		key := fmt.Sprintf("again/%s/%d", id, p.N)
-		listed[key] = true
-		if !m.doing[key] {
-			m.doing[key] = true
-			c.loop.Go(func(ctx context.Context) { c.askAgain(ctx, id, why) })
-		}
-	}
+	c.actOnTask(id, listed)
 	if of, why := takenBackBy(c.loop.State(), r); of != nil {
 		key := "taken-back/" + string(of.ID)
 		listed[key] = true
 		if !m.doing[key] {
 			m.doing[key] = true
-			id, landed, asked, dir := string(of.ID), howOf(c.loop.State(), id).Task.Landed, askedOf(of), runDir(of)
+			id, landed, dir := string(of.ID), howOf(c.loop.State(), id).Task.Landed, runDir(of)
+			asked := c.loop.State().Tasks[id].Shown.Asked
 			c.loop.Go(func(ctx context.Context) { c.showTakenBack(ctx, id, dir, landed, asked, why) })
 		}
 	}

@@ -38,7 +38,7 @@ func (c *Controller) freeName(ctx context.Context, by change.Actor, req *runRequ
 	if !archived {
 		return nil
 	}
-	was, _, err := c.archivedRun(ctx, req.id)
+	was, _, _, err := c.archivedRun(ctx, req.id)
 	if err != nil {
 		return err
 	}

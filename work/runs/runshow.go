@@ -11,6 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 )
@@ -54,6 +55,9 @@ func (c *Controller) RunByID(ctx context.Context, id string) (view.RunView, erro
 		for i := range r.Plan.Steps {
 			shown.Steps[i] = c.stepView(t, r, how, i)
 		}
+		if k := t.Tasks[id]; k != nil {
+			shown.Steps = taskSteps(k, shown.Steps)
+		}
 	})
 	sayByHand(shown.Task, filepath.Dir(shown.StateFile))
 	return shown, cmp.Or(err, unknown)
@@ -77,7 +81,17 @@ func (c *Controller) runView(t *team.Team, r *workflow.Run) view.RunView {
 	if shown.Away = t.Notes[id].Away; away != "" {
 		shown.Waits = append(shown.Waits, away)
 	}
-	shown.Task = taskView(t, howOf(t, id), r)
+	if k := t.Tasks[id]; k != nil {
+		shown.Task = taskView(t, howOf(t, id), r)
+		shown.Counts = view.Counts{}
+		steps := make([]view.StepView, len(r.Steps))
+		for i := range r.Steps {
+			steps[i] = view.StepView{ID: string(r.Plan.Steps[i].ID), Status: string(r.Steps[i].State)}
+		}
+		for _, s := range taskSteps(k, steps) {
+			shown.Counts.Add(workflow.State(s.Status))
+		}
+	}
 	if stop := c.fetchStopped.Load(); stop != nil && shown.Task != nil && !runIsDone(r) {
 		shown.Task.FetchStopped = stop.Why
 	}
@@ -110,6 +124,60 @@ func (c *Controller) stepView(t *team.Team, r *workflow.Run, how howRun, i int) 
 	}
 	shown.Denied, shown.Cut = sessions.Joined(p.Denied...), sessions.Joined(p.Cut...)
 	return shown
+}
+
+// taskSteps are the steps of a task: those of its run, with what the functions between them have made.
+func taskSteps(k *state.Task, of []view.StepView) (steps []view.StepView) {
+	for _, s := range of {
+		if workflow.NotOrdered == s.WaitsFor {
+			s.WaitsFor = "" // its turn comes
+		}
+		if comesAgain(k, state.Job(s.ID)) && s.Status != string(workflow.Running) {
+			s.Status = string(workflow.Pending)
+		}
+		switch {
+		case s.ID == string(state.Merged) && k.Job != state.Merged:
+			continue
+		case s.ID == string(state.Work) && k.Made && k.Round == 1:
+			s.Status = string(workflow.Skipped) // its content was there
+		case s.ID == string(state.Approve):
+			s.Logs, s.Artifacts, s.LogPath = view.Some(k.Shown.Lines), []string{}, "" // no process has written a log
+			if k.Shown.Diff != "" {
+				s.Artifacts = []string{k.Shown.Diff}
+			}
+			if k.FailedAt() == state.Show {
+				s.Status, s.LastError = string(workflow.Failed), k.Why
+			}
+		}
+		steps = append(steps, s)
+	}
+	if n := len(steps); n > 0 && steps[n-1].ID == string(state.Land) {
+		return steps
+	}
+	land := view.StepView{ID: string(state.Land), Status: string(workflow.Pending), Artifacts: []string{}, Logs: []string{}}
+	switch {
+	case k.Status == state.Landing: // its checks on the merged files are part of it
+		land.Status = string(workflow.Running)
+	case k.Status == state.Done:
+		land.Status, land.Logs = string(workflow.Completed), []string{k.Said}
+	case k.Status == state.NeedsYou && k.NeedsHelp():
+		land.Status, land.LastError = string(workflow.Failed), k.Why
+	case k.Failure.Kind != "":
+		land.LastError = k.Why
+	}
+	return append(steps, land)
+}
+
+// comesAgain reports whether a job comes after the one that a task has, or at which it failed or was dropped: a result that it had was of
+// an earlier round.
+func comesAgain(k *state.Task, job state.Job) bool {
+	order := []state.Job{state.Prepare, state.Work, state.Checks, state.Reviews, state.Show, state.Approve, state.Merged, state.Land}
+	from := cmp.Or(k.Job, k.FailedAt())
+	if k.Status == state.Dropped {
+		from = k.At
+	}
+	at := slices.Index(order, from)
+	return at >= 0 && slices.Index(order, job) > at
 }
 
 // lastSession is the newest session of a step that the team's state still holds.

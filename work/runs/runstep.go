@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/work/sessions"
 
 	"github.com/fairlead-dev/fairlead/core/control"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/files/runstate"
@@ -60,10 +61,7 @@ type StepFacts struct {
 	round   int    // how often the run was sent back to this step
 	again   int    // how often this step asked to be run again
 
-	asked   task.Asked // of a task: what the newest question shows
-	askedOn string     // why the task is shown again; empty: it is not
-
-	governing string // of a task: the hash of the governing files to which a person has said the separate yes
+	asked task.Asked // of a task: what the newest question shows
 }
 
 // FactsOf reads a session's attempt from the team. It returns false if the attempt has ended.
@@ -90,26 +88,29 @@ func (c *Controller) FactsOf(t *team.Team, s team.Session, run string, step work
 	if f.otherHost = c.sessions.OtherHost(t, s.ID); f.otherHost == "" {
 		f.env = c.environ(run, f.how)
 	}
-	f.plain, f.gate = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == "", plan.LoopBackTo != ""
+	f.plain = len(plan.Command) > 0 && f.how.Wrapper == "" && f.how.Template == ""
+	f.gate = plan.LoopBackTo != "" || plan.Ordered && (step == task.StepCheck || step == task.StepMerged)
 	f.own = f.plain && f.how.Task != nil && plan.Command[0] == ownProgram
 	f.lenient = plan.ReportOptional && !f.plain
 	f.sentBy, f.sentWhy, _ = workflow.SentBack(r, step)
-	f.round, f.again = progress.Iteration, progress.Rounds
-	if f.how.Task != nil {
-		f.asked = askedOf(r)
-		if _, approve, ok := r.Find(task.StepApprove); ok {
-			f.governing = approve.Governing
-		}
-		if r.By == sessions.ByEngine.ID && progress.Iteration == 0 { // it was not sent back since
-			f.askedOn = r.Why
-		}
+	if k := t.Tasks[run]; k != nil {
+		f.ofTask(k, step)
 	}
+	f.round, f.again = progress.Iteration, progress.Rounds
 	// the repository was elsewhere if another machine led
 	if name := filepath.Base(plan.Prompt); f.how.Task != nil && strings.HasSuffix(plan.Prompt, filepath.Join("/.agents/runs", run, name)) {
 		f.written = filepath.Join(f.dir, name)
 		f.review = plan.Agent != "" && name == task.ReviewName
 	}
 	return f, ok
+}
+
+// ofTask adds what a step of a task needs to know of it.
+func (f *StepFacts) ofTask(k *state.Task, step workflow.StepID) {
+	f.asked = k.Shown.Asked
+	if n := len(k.Rounds); n > 0 && step == task.StepWork && k.Rounds[n-1].N == k.Round-1 {
+		f.sentBy, f.sentWhy = workflow.StepID(k.Rounds[n-1].By), k.Rounds[n-1].Why
+	}
 }
 
 // PrepareStep decides how to start a step's process and creates the files that it needs.
@@ -151,7 +152,7 @@ func (c *Controller) PrepareStep(ctx context.Context, m *sessions.Slot, s team.S
 	}
 	f.Cmd.Repo = f.worksOn()
 	if f.own {
-		if err := f.judgedBy(c.opts.Config); err != nil {
+		if _, err := judgedBy(filepath.Join(f.dir, task.FileName), c.opts.Config); err != nil {
 			return sessions.PreparedLaunch{}, err
 		}
 	}

@@ -72,7 +72,7 @@ func (c *Controller) shellOfTask(t *team.Team, name string) (of sessions.ShellOf
 	if how.Task == nil {
 		return of, facts, "", noShell(name, string(r.Status()), "it is a run and no task; a shell is opened for an agent or for a task")
 	}
-	status, _, _ = taskStatus(t, r)
+	status = string(t.Tasks[name].Status)
 	if where := t.Notes[name].Away; where != "" {
 		return of, facts, status, noShell(name, status, "its folder is on host "+where)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/rank"
 	"github.com/fairlead-dev/fairlead/core/table"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/git/task"
@@ -207,7 +208,7 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 	}
 	made = true
 	req := &runRequest{
-		id: id, repo: workspace, plan: taskPlan(t, conf.Tasks.Reviewer, start.takesBack != nil),
+		id: id, repo: workspace, plan: taskPlan(t, conf.Tasks.Reviewer),
 		options: workflow.DefaultOptions(runtime.NumCPU()), settings: team.RunSettings{After: asked.After}, how: howRun{
 			Workdir: t.Workdir(), Task: &howTask{
 				Text: clip.Text(t.Title(), 200), Agent: agent.Name, Base: t.Base, Branch: t.Branch, Tree: t.Tree,
@@ -215,12 +216,8 @@ func (c *Controller) startTask(ctx context.Context, by change.Actor, asked view.
 			},
 		},
 	}
-	if c.opts.TaskPlan != nil {
-		req.plan = c.opts.TaskPlan(req.plan)
-	}
-	req.options.MaxIterations, req.options.AnswersFree = taskIterationsMax, true
-	if t.How != task.PR { // tasks land on a branch in the order of their approvals, and take no place while they wait for that
-		req.settings.OneAtATime = map[string]string{task.StepLand: t.Base}
+	req.task = &state.Plan{
+		Reviewer: conf.Tasks.Reviewer != "", Made: start.takesBack != nil, RoundsMax: taskIterationsMax,
 	}
 	if start.takesBack != nil {
 		req.how.Task.TakesBack, req.how.Task.Landed = start.takesBack.ID, start.landed
@@ -251,53 +248,48 @@ func inForce(t task.Task, conf *config.Config) task.Task {
 	return t
 }
 
-// judgedBy brings the task's file to the configuration in force, before one of its own steps reads it.
-func (f StepFacts) judgedBy(conf *config.Config) error {
-	t, err := f.task()
+// judgedBy loads a task, and brings its file to the configuration in force.
+func judgedBy(file string, conf *config.Config) (task.Task, error) {
+	t, err := task.Load(file)
 	if err != nil {
-		return err
+		return t, err
 	}
 	now := inForce(t, conf)
 	if reflect.DeepEqual(now, t) {
-		return nil
+		return t, nil
 	}
-	return now.Save()
+	return now, now.Save()
 }
 
-// taskPlan are the steps of a task. What fails, and what a person or a reviewer asks for, goes back to the step work. If the content is
-// made already, the agent works only then.
-func taskPlan(t task.Task, reviewer string, made bool) workflow.Plan {
-	own := func(name workflow.StepID) []string { return []string{ownProgram, "task", "step", string(name)} }
-	plan := workflow.Plan{Name: "task", Steps: []workflow.Step{
-		{ID: task.StepPrepare, Command: own(task.StepPrepare)},
+// taskPlan are the steps of a task that sessions do. The task orders each when it is its job (core/task).
+func taskPlan(t task.Task, reviewer string) workflow.Plan {
+	own := func(name workflow.StepID) workflow.Step {
+		return workflow.Step{ID: name, Command: []string{ownProgram, "task", "step", string(name)}}
+	}
+	steps := []workflow.Step{
+		own(task.StepPrepare),
 		{
-			ID: task.StepWork, Needs: []workflow.StepID{task.StepPrepare}, Agent: t.Agent, Prompt: filepath.Join(t.Run, task.PromptName),
-			ContinueConversation: true, ReportOptional: true,
+			ID: task.StepWork, Agent: t.Agent, Prompt: filepath.Join(t.Run, task.PromptName), ContinueConversation: true,
+			ReportOptional: true,
 		},
-		{ID: task.StepCheck, Needs: []workflow.StepID{task.StepWork}, Command: own(task.StepCheck), LoopBackTo: task.StepWork},
-	}}
-	if made {
-		plan.Steps[1].When = "steps.work.iteration > 0"
-		plan.Steps[2].Needs = []workflow.StepID{task.StepPrepare, task.StepWork} // a step whose needs are all skipped is skipped, too
+		own(task.StepCheck),
 	}
-	approves := []workflow.StepID{task.StepCheck}
 	if reviewer != "" {
-		plan.Steps = append(plan.Steps, workflow.Step{
-			ID: task.StepReview, Needs: approves, Agent: reviewer, Prompt: filepath.Join(t.Run, task.ReviewName), ReportOptional: true,
-			LoopBackTo: task.StepWork,
+		steps = append(steps, workflow.Step{
+			ID: task.StepReview, Agent: reviewer, Prompt: filepath.Join(t.Run, task.ReviewName), ReportOptional: true,
 		})
-		approves = append(approves, task.StepReview)
 	}
-	plan.Steps = append(plan.Steps,
-		workflow.Step{ // a pull request that is published already is not asked about; tasks.pr.ask says when it is
-			ID: task.StepApprove, Needs: approves, When: `not ("pull_request" in steps.check.metrics)`, Command: own("show"),
-			Human: true, LoopBackTo: task.StepWork,
-		},
-		workflow.Step{
-			ID: task.StepLand, Needs: []workflow.StepID{task.StepCheck, task.StepApprove}, Command: own(task.StepLand),
-			LoopBackTo: task.StepWork, MaxAttempts: 1,
-		})
-	return plan
+	steps = append(steps, workflow.Step{ID: task.StepApprove, Human: true})
+	last := own(task.StepMerged)
+	if t.How == task.PR {
+		last = own(task.StepLand)
+		last.MaxAttempts = 1
+	}
+	steps = append(steps, last)
+	for i := range steps {
+		steps[i].Ordered = true
+	}
+	return workflow.Plan{Name: "task", Steps: steps}
 }
 
 // agentForTask is the named agent, the only one, or the one whose description fits the text.

@@ -13,35 +13,11 @@ import (
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
-	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // treeDigits is the length of the shortest prefix that names a tree. An agent can choose what it writes, so a short one
 // would be the prefix of another tree, too.
 const treeDigits = view.TreeDigits
-
-// shownMetric is a metric of the report with what the newest question about a task shows, or showed; empty: it has none. A pull request
-// that is published already is not asked about: then the checks have shown it.
-func shownMetric(r *workflow.Run, name string) string {
-	for _, step := range []workflow.StepID{task.StepApprove, task.StepCheck} {
-		if metric(r, step, task.MetricTree) != "" {
-			return metric(r, step, name)
-		}
-	}
-	return ""
-}
-
-// askedOf is what the newest question about a task shows, or showed. It is read from the journal only.
-func askedOf(r *workflow.Run) task.Asked {
-	return task.Asked{
-		Tree: shownMetric(r, task.MetricTree), Commit: shownMetric(r, task.MetricCommit), From: shownMetric(r, task.MetricFrom),
-	}
-}
-
-// governsOf are the governing files among what the newest question about a task shows. A separate yes names their hash.
-func governsOf(r *workflow.Run) task.Governs {
-	return task.ParseGoverns(shownMetric(r, task.MetricGoverning), shownMetric(r, task.MetricGoverns))
-}
 
 // workTold are lines about the newest answer of a task's agent for the person who decides.
 func workTold(r *workflow.Run) (lines []string) {
@@ -50,7 +26,7 @@ func workTold(r *workflow.Run) (lines []string) {
 			lines = append(lines, "the last answer of its agent: "+sentence)
 		}
 	}
-	if metric(r, task.StepWork, task.MetricSilent) != "" {
+	if _, work, ok := r.Find(task.StepWork); ok && work.Metric(task.MetricSilent) != "" {
 		lines = append(lines, "the last answer of its agent ended without a word")
 	}
 	return lines
@@ -89,28 +65,6 @@ func NotByHand(t task.Task, event string) error {
 	}
 }
 
-// waitsForPerson reports whether the step approve of a task waits for a person.
-func waitsForPerson(r *workflow.Run) bool {
-	_, p, ok := r.Find(task.StepApprove)
-	return ok && p.State == workflow.Waiting && r.Stage != workflow.Stopped
-}
-
-// asksAgain is why a task that could not land is shown to a person again; empty: it is not.
-func asksAgain(r *workflow.Run) string {
-	if _, p, ok := r.Find(task.StepLand); !ok || p.State != workflow.Failed || r.Stage != workflow.Driven {
-		return ""
-	}
-	return metric(r, task.StepLand, task.MetricAgain)
-}
-
-// askAgain starts a task over at the step that shows it.
-func (c *Controller) askAgain(ctx context.Context, id, why string) {
-	if _, err := c.SubmitRun(ctx, sessions.ByEngine, id,
-		workflow.ResumeAsked{From: task.StepApprove, By: sessions.ByEngine.ID, Why: why}); err != nil && ctx.Err() == nil {
-		c.log.Warn("a task cannot be shown again; `fairlead run resume` with --start-at-step approve does it", "task", id, "error", err)
-	}
-}
-
 // named refuses an approval of another tree than the one that a question shows.
 func named(id, tree string, asked task.Asked) error {
 	refuse := func(format string, args ...any) error {
@@ -138,8 +92,8 @@ func named(id, tree string, asked task.Asked) error {
 func (c *Controller) StillApproved(ctx context.Context, id, shown, tree string, has func(commit string) bool) error {
 	var asked task.Asked
 	if err := c.loop.View(ctx, func(t *team.Team) {
-		if r := t.Runs[id]; r != nil {
-			asked = askedOf(r)
+		if k := t.Tasks[id]; k != nil {
+			asked = k.Shown.Asked
 		}
 	}); err != nil {
 		return err

@@ -3,9 +3,9 @@ package runs
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/git/task"
@@ -18,14 +18,11 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 		return nil
 	}
 	id := string(r.ID)
+	k := t.Tasks[id]
 	shown := &view.TaskView{
 		ID: id, RunID: id, Title: how.Task.Text, Agent: how.Task.Agent, Base: how.Task.Base, Branch: how.Task.Branch,
-		Worktree: how.Task.Tree,
-		After:    t.Notes[id].Settings.After, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		LandedCommit: metric(r, task.StepLand, task.MetricLanded), Issue: how.Task.Issue,
-	}
-	if n, err := strconv.Atoi(metric(r, task.StepApprove, task.MetricFiles)); err == nil {
-		shown.FilesChanged = n
+		Worktree: how.Task.Tree, Status: string(k.Status), FilesChanged: k.Shown.Files, LandedCommit: k.Landed, Issue: how.Task.Issue,
+		After: t.Notes[id].Settings.After, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
 	}
 	for i := range r.Steps {
 		if r.Steps[i].State != workflow.Running {
@@ -35,114 +32,60 @@ func taskView(t *team.Team, how howRun, r *workflow.Run) *view.TaskView {
 			shown.Host = cmp.Or(shown.Host, view.HostOfSession(t, s.ID))
 		}
 	}
-	if asked := askedOf(r); waitsForPerson(r) && asked != (task.Asked{}) {
-		g := governsOf(r)
+	if k.Open() && k.Shown.Tree != "" {
 		shown.Asked = &view.TaskAsked{
-			Tree: asked.Tree, Commit: asked.Commit, From: asked.From, GoverningHash: g.Hash, Governing: g.Files,
-			Told:      append(task.ParseTold(shownMetric(r, task.MetricTold)), workTold(r)...),
-			Unchanged: shownMetric(r, task.MetricUnchanged) != "",
+			Tree: k.Shown.Tree, Commit: k.Shown.Commit, From: k.Shown.From, GoverningHash: k.Shown.Governs.Hash,
+			Governing: k.Shown.Governs.Files, Told: append(slices.Clone(k.Shown.Told), workTold(r)...), Round: k.Shown.Round,
+			Unchanged: k.Shown.Unchanged,
 		}
-		shown.Asked.Round, _ = strconv.Atoi(shownMetric(r, task.MetricRound)) // a step of one's own may not say it
 	}
-	shown.Status, shown.Why, shown.FailedStep = taskStatus(t, r)
-	if f := notLanded(r); f.Kind != "" {
+	if comesAgain(k, state.Approve) {
+		shown.FilesChanged = 0 // until it is shown again
+	}
+	shown.Why = taskWaits(t, id, k)
+	if shown.FailedStep = string(k.FailedAt()); shown.FailedStep == string(state.Show) {
+		shown.FailedStep = task.StepApprove // what is shown is part of the question
+	}
+	if f := k.Failure; f.Kind != "" {
 		shown.Landing = &view.TaskNotLanded{Failed: f.Kind, Files: f.Files}
 		if shown.Asked != nil {
 			shown.Why = cmp.Or(shown.Why, f.Sentence(how.Task.Base))
 		}
 	}
-	pullState(shown, r)
+	if _, land, ok := r.Find(task.StepLand); ok {
+		shown.PullRequest = land.Metric(view.MetricPullURL)
+	}
 	return shown
 }
 
-// metric is a value of a step's report; empty: it has none.
-func metric(r *workflow.Run, step workflow.StepID, name string) string {
-	if _, p, ok := r.Find(step); ok {
-		for _, m := range p.Metrics {
-			if m.Name == name {
-				return m.Value
+// taskWaits says what a task waits for, or why it is where it is.
+func taskWaits(t *team.Team, id string, k *state.Task) string {
+	switch k.Status {
+	case state.Blocked:
+		blocked := t.BlockedBy(id)
+		return "it waits until " + strings.Join(blocked, " and ") + " has landed" + dropped(t, blocked)
+	case state.Queued:
+		if _, p, ok := t.Runs[id].Find(workflow.StepID(k.Job)); ok && k.Job == state.Prepare && p.State == workflow.Running {
+			return "its folder is prepared"
+		}
+		return t.StepWaits(id, string(k.Job))
+	case state.Working, state.Review, state.PROpen:
+		return t.StepWaits(id, string(k.Job))
+	case state.NeedsYou:
+		if agent, s, ok := t.SessionOf(id, task.StepWork); ok && k.Job == state.Work {
+			for _, q := range t.Questions.Open(agent) {
+				if q.Session == s.ID {
+					return "a person's answer: " + view.WantedWords(q) + " (" + q.ID + ")"
+				}
 			}
 		}
-	}
-	return ""
-}
-
-// notLanded is why the newest landing of a task failed, until it is approved again or sent back.
-func notLanded(r *workflow.Run) task.Failure {
-	_, p, ok := r.Find(task.StepLand)
-	_, approve, asked := r.Find(task.StepApprove)
-	shownAgain := ok && p.State == workflow.Pending && (!asked || approve.State != workflow.Completed)
-	if !ok || p.State != workflow.Failed && !shownAgain {
-		return task.Failure{}
-	}
-	return task.ParseFailure(func(name string) string { return metric(r, task.StepLand, name) })
-}
-
-// taskStatus is the status of a task, with what it waits for, or the step that failed and why.
-func taskStatus(t *team.Team, r *workflow.Run) (status, why, failed string) {
-	id := string(r.ID)
-	step := func(id workflow.StepID) workflow.Progress {
-		if _, p, ok := r.Find(id); ok {
-			return *p
+	case state.Landing:
+		if k.Job == state.Land && !landsByStep(t.Runs[id]) {
+			return landsAfter(t, id)
 		}
-		return workflow.Progress{Value: workflow.Value{State: workflow.Skipped}}
+		return t.StepWaits(id, string(k.Job))
 	}
-	switch r.Status() {
-	case workflow.IsCompleted:
-		return view.TaskDone, "", ""
-	case workflow.IsCancelled:
-		return view.TaskDropped, r.Why, ""
-	case workflow.IsFailed:
-		if why := asksAgain(r); why != "" {
-			return view.TaskChecking, why, ""
-		}
-		for i := range r.Steps {
-			if p := &r.Steps[i]; p.State == workflow.Failed {
-				status, failed, why = view.TaskFailed, string(r.Plan.Steps[i].ID), p.LastError
-			}
-		}
-		if NeedsRoom(failed) {
-			status = view.TaskNeedsYou
-		}
-		return cmp.Or(status, view.TaskFailed), why, failed
-	case workflow.IsRunning, workflow.IsWaiting:
-	}
-	work, check, approve := step(task.StepWork), step(task.StepCheck), step(task.StepApprove)
-	if agent, s, ok := t.SessionOf(id, task.StepWork); ok {
-		for _, q := range t.Questions.Open(agent) {
-			if q.Session == s.ID {
-				return view.TaskNeedsYou, "a person's answer: " + view.WantedWords(q) + " (" + q.ID + ")", ""
-			}
-		}
-	}
-	if work.State == workflow.Skipped && step(task.StepPrepare).State == workflow.Completed {
-		work.State = workflow.Completed // its content was there
-	}
-	blocked := t.BlockedBy(id)
-	switch {
-	case approve.State == workflow.Waiting:
-		return view.TaskNeedsYou, metric(r, task.StepApprove, task.MetricAgain), ""
-	case approve.State == workflow.Completed, approve.State == workflow.Skipped && check.State == workflow.Completed:
-		return view.TaskLanding, cmp.Or(landsAfter(t, id), t.StepWaits(id, task.StepLand)), ""
-	case approve.State == workflow.Running, check.State == workflow.Running,
-		work.State == workflow.Completed && check.State == workflow.Pending:
-		return view.TaskChecking, "", ""
-	case step(task.StepReview).State == workflow.Running, work.State == workflow.Completed && check.State == workflow.Completed:
-		return view.TaskReview, t.StepWaits(id, task.StepReview), ""
-	case len(blocked) > 0 && work.State == workflow.Pending:
-		return view.TaskBlocked, "it waits until " + strings.Join(blocked, " and ") + " has landed" + dropped(t, blocked), ""
-	case step(task.StepPrepare).State == workflow.Running:
-		return view.TaskQueued, "its folder is prepared", ""
-	case step(task.StepPrepare).State == workflow.Pending:
-		return view.TaskQueued, t.StepWaits(id, task.StepPrepare), ""
-	case work.State == workflow.Pending:
-		if work.Iteration == 0 && work.Attempts == 0 {
-			status = view.TaskQueued
-		}
-		return cmp.Or(status, view.TaskWorking), t.StepWaits(id, task.StepWork), ""
-	default:
-		return view.TaskWorking, "", ""
-	}
+	return k.Why
 }
 
 // dropped says which of some tasks were dropped, and what to do about a task that waits for them; empty: none was.
@@ -160,27 +103,19 @@ func dropped(t *team.Team, tasks []string) string {
 
 // landsAfter says which tasks land on the same branch before a task that waits for that; empty: it waits for none.
 func landsAfter(t *team.Team, id string) string {
-	branch := func(of team.Purpose) string { return t.Notes[of.Run].Settings.OneAtATime[of.Step] }
-	me := team.ForStep(id, task.StepLand)
-	at := slices.IndexFunc(t.Pool.Queue, func(c team.Request) bool { return c.For == me })
-	if at < 0 || branch(me) == "" {
-		return ""
-	}
+	base, repo := howOf(t, id).Task.Base, t.Runs[id].RepoDir
 	var before []string
-	for _, s := range t.Pool.Sessions {
-		if branch(s.For) == branch(me) {
-			before = append(before, s.For.Run)
-		}
-	}
-	for _, c := range t.Pool.Queue[:at] {
-		if branch(c.For) == branch(me) {
-			before = append(before, c.For.Run)
+	for other, k := range t.Tasks {
+		if r := t.Runs[other]; other != id && k.Status == state.Landing && r.RepoDir == repo && howOf(t, other).Task.Base == base &&
+			!landsByStep(r) && landsBefore(t, other, id) {
+			before = append(before, other)
 		}
 	}
 	if len(before) == 0 {
 		return ""
 	}
-	return "it lands on " + branch(me) + " after " + strings.Join(before, ", ")
+	slices.SortFunc(before, func(a, b string) int { return map[bool]int{true: -1, false: 1}[landsBefore(t, a, b)] })
+	return "it lands on " + base + " after " + strings.Join(before, ", ")
 }
 
 // TaskTitle is the first line of a task's text; false: the run is not a task.

@@ -2,30 +2,33 @@ package runs
 
 import (
 	"testing"
+	"time"
 
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
-	"github.com/fairlead-dev/fairlead/git/task"
+	"github.com/fairlead-dev/fairlead/core/workflow"
 )
 
 // A task that waits to land names the tasks that land on its branch before it, in their order, and no others.
 func TestLandsAfter(t *testing.T) {
 	t.Parallel()
-	state := &team.Team{Notes: map[string]team.RunMeta{}}
-	for id, branch := range map[string]string{"T1": "main", "T2": "next", "T3": "main", "T4": "main", "T5": "next", "T6": ""} {
-		state.Notes[id] = team.RunMeta{Settings: team.RunSettings{OneAtATime: map[string]string{task.StepLand: branch}}}
-	}
-	state.Pool.Sessions = map[string]*team.Session{
-		"T1/land":  {For: team.ForStep("T1", task.StepLand)},
-		"T2/land":  {For: team.ForStep("T2", task.StepLand)},
-		"T5/check": {For: team.ForStep("T5", task.StepCheck)},
-	}
-	for _, id := range []string{"T4", "T6", "T5", "T3"} {
-		state.Pool.Queue = append(state.Pool.Queue, team.Request{For: team.ForStep(id, task.StepLand)})
+	now := &team.Team{Notes: map[string]team.RunMeta{}, Runs: map[string]*workflow.Run{}, Tasks: map[string]*state.Task{}}
+	for id, of := range map[string]struct {
+		base   string
+		status state.Status
+		at     int64
+	}{
+		"T1": {"main", state.Landing, 1}, "T2": {"next", state.Landing, 2}, "T3": {"main", state.Landing, 4}, "T4": {"main", state.Landing, 3},
+		"T5": {"next", state.Landing, 5}, "T6": {"main", state.NeedsYou, 0},
+	} {
+		now.Notes[id] = team.RunMeta{Settings: team.RunSettings{How: `{"task":{"base":"` + of.base + `"}}`}}
+		now.Runs[id] = &workflow.Run{}
+		now.Tasks[id] = &state.Task{Value: state.Value{Status: of.status, Since: time.Unix(of.at, 0)}}
 	}
 	for id, want := range map[string]string{
-		"T1": "", "T4": "it lands on main after T1", "T3": "it lands on main after T1, T4", "T5": "it lands on next after T2", "T6": "",
+		"T1": "", "T4": "it lands on main after T1", "T3": "it lands on main after T1, T4", "T5": "it lands on next after T2",
 	} {
-		if got := landsAfter(state, id); got != want {
+		if got := landsAfter(now, id); got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	"github.com/fairlead-dev/fairlead/core/table"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/core/team"
 	"github.com/fairlead-dev/fairlead/core/workflow"
 	"github.com/fairlead-dev/fairlead/git/task"
@@ -20,7 +21,7 @@ import (
 // landing is what the journal has of a task's landing.
 type landing struct {
 	task.Task
-	status string // of the run
+	status string // of the task
 	commit string // empty: none landed
 	pull   string // the URL of its pull request; empty: it has none
 	asked  task.Asked
@@ -38,22 +39,20 @@ func (c *Controller) landingOf(ctx context.Context, id, event string) (is landin
 			_, archived = t.Archive[id]
 			return
 		}
-		is.status, is.commit = string(r.Status()), metric(r, task.StepLand, task.MetricLanded)
-		is.pull = metric(r, task.StepLand, view.MetricPullURL)
-		is.asked, dir = askedOf(r), runDir(r)
-		if _, p, ok := r.Find(task.StepApprove); ok && p.State == workflow.Completed {
-			is.yes = p.Answer.Governing
+		k := t.Tasks[id]
+		is.status, is.commit, is.asked, is.yes, dir = string(k.Status), k.Landed, k.Shown.Asked, k.Yes.Governing, runDir(r)
+		if _, p, ok := r.Find(task.StepLand); ok {
+			is.pull = p.Metric(view.MetricPullURL)
 		}
 		for _, other := range t.RunIDs() {
-			o := t.Runs[other]
-			of := howOf(t, other).Task
+			of, o := howOf(t, other).Task, t.Tasks[other]
 			if of == nil || other == id {
 				continue
 			}
-			if s := o.Status(); of.TakesBack == id && of.Landed == is.commit && s != workflow.IsCompleted && s != workflow.IsCancelled {
+			if of.TakesBack == id && of.Landed == is.commit && o.Status != state.Done && o.Status != state.Dropped {
 				is.undoes = other
 			}
-			if _, p, ok := o.Find(task.StepLand); ok && p.State == workflow.Running && of.Base == how.Base {
+			if o.Status == state.Landing && of.Base == how.Base {
 				is.busy = other
 			}
 		}
@@ -93,7 +92,7 @@ func (c *Controller) UndoTask(ctx context.Context, by change.Actor, id string) (
 	switch {
 	case is.pull != "":
 		return no("it has a pull request, and what that has merged is on the forge: revert it there, %s, or give a task that does it", is.pull)
-	case is.status != string(workflow.IsCompleted) || is.commit == "":
+	case is.status != string(state.Done) || is.commit == "":
 		return no("there is nothing to undo: nothing of it has landed on %s", is.Base)
 	case is.undoes != "":
 		return no("task %s takes it back already: fairlead diff %[1]s, then fairlead merge %[1]s", is.undoes)
@@ -133,18 +132,18 @@ func (c *Controller) askTakenBack(ctx context.Context, by change.Actor, t task.T
 	if err := t.Reopen(ctx); err != nil {
 		return fmt.Errorf("make the folder of task %s again, to show it (`fairlead undo %[1]s` tries it again): %w", t.ID, err)
 	}
-	_, err := c.SubmitRun(ctx, by, t.ID, workflow.ResumeAsked{From: task.StepApprove, By: sessions.ByEngine.ID, Why: why})
+	_, err := c.SubmitRun(ctx, by, t.ID, state.Undo{Why: why})
 	return err
 }
 
 // takenBackBy is the task whose landing a run has reverted and that has not been shown since, and why it is shown; nil: there is none.
 func takenBackBy(t *team.Team, r *workflow.Run) (of *workflow.Run, why string) {
 	how := howOf(t, string(r.ID)).Task
-	if how == nil || how.TakesBack == "" || r.Status() != workflow.IsCompleted || metric(r, task.StepLand, task.MetricLanded) == "" {
+	if how == nil || how.TakesBack == "" || t.Tasks[string(r.ID)].Landed == "" {
 		return nil, ""
 	}
 	of = t.Runs[how.TakesBack]
-	if of == nil || of.Status() != workflow.IsCompleted || metric(of, task.StepLand, task.MetricLanded) != how.Landed {
+	if of == nil || t.Tasks[how.TakesBack].Landed != how.Landed {
 		return nil, ""
 	}
 	return of, "its landing was taken back by task " + string(r.ID)

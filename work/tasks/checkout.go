@@ -6,11 +6,10 @@ import (
 	"fmt"
 
 	"github.com/fairlead-dev/fairlead/core/change"
-	"github.com/fairlead-dev/fairlead/core/workflow"
+	state "github.com/fairlead-dev/fairlead/core/task"
 	"github.com/fairlead-dev/fairlead/git/task"
 	"github.com/fairlead-dev/fairlead/read/view"
 	"github.com/fairlead-dev/fairlead/work/runs"
-	"github.com/fairlead-dev/fairlead/work/sessions"
 )
 
 // CheckOutTask makes a worktree of the person's repository in which a person works on a task that waits for one. dir is absolute; empty:
@@ -60,7 +59,7 @@ func (c *Controller) EndCheckout(ctx context.Context, by change.Actor, id string
 		return shown, blocked(id, event, r, err)
 	}
 	if newer {
-		again := workflow.ResumeAsked{From: task.StepCheck, By: sessions.ByEngine.ID, Why: "it was changed by hand"}
+		again := state.Resume{Job: state.Checks, Why: "it was changed by hand"}
 		if _, err := c.runs.SubmitRun(ctx, by, id, again); err != nil {
 			return shown, fmt.Errorf("check task %s again, which has your commits: %w", id, err)
 		}

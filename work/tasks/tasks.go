@@ -90,16 +90,6 @@ func (c *Controller) look(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// landingOf is why the newest landing of a task failed.
-func landingOf(r view.RunView) task.Failure {
-	for _, s := range r.Steps {
-		if s.ID == task.StepLand {
-			return task.ParseFailure(func(name string) string { return s.Metrics[name] })
-		}
-	}
-	return task.Failure{}
-}
-
 // noteBytesMax bounds the note of an answer; the whole text is in a file.
 const noteBytesMax = 900
 
@@ -132,7 +122,11 @@ func (c *Controller) RequestTask(ctx context.Context, by change.Actor, id, text,
 	}
 	words, note := task.RequestText(text, c.placed(ctx, t, r, all))
 	if r.Task.Unlanded() {
-		more, err := t.SendBack(ctx, landingOf(r))
+		var failed task.Failure
+		if err := c.loop.View(ctx, func(now *team.Team) { failed = now.Tasks[id].Failure }); err != nil {
+			return 0, err
+		}
+		more, err := t.SendBack(ctx, failed)
 		if err != nil {
 			return 0, blocked(id, event, r, fmt.Errorf("bring the newest %s to task %s: %w", t.Base, id, err))
 		}
@@ -259,6 +253,11 @@ func (c *Controller) DropTask(ctx context.Context, by change.Actor, id, why stri
 	if err != nil {
 		return "", err
 	}
+	release, err := c.runs.BetweenJobs(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	defer release()
 	r, err := c.runs.RunByID(ctx, id)
 	if err != nil {
 		return "", err
