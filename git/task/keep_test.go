@@ -232,7 +232,7 @@ func TestLandKilled(t *testing.T) {
 				// without a checkout: the lock of its index is the landing's
 				w.git(w.repo, "update-ref", "refs/heads/main", w.git(w.repo, "commit-tree", "-p", "main", "-m", "reverted", "main^1^{tree}"))
 			}
-			done, err := task.Land(t.Context(), &bytes.Buffer{})
+			done, err := lands(t.Context(), task, &bytes.Buffer{})
 			if err != nil || c.moved && done.Commit != landed {
 				t.Errorf("landed %q, not %q; %v", done.Commit, landed, err)
 			}

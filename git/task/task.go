@@ -97,7 +97,6 @@ type Task struct {
 
 	Asked Asked `json:"-"` // what a person has approved; only for landing
 
-	ChecksElsewhere bool `json:"-"` // Land runs no command: it returns *Unchecked if the checks are to run first
 	// ends what a command of Setup or Checks has left, and does not name one process; nil: only its process group is ended
 	EndLeft func(ctx context.Context, not int) (names []string, err error) `json:"-"`
 }
