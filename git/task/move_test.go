@@ -108,7 +108,7 @@ func TestMoveTakenBack(t *testing.T) {
 	in := func(name string) string { return filepath.Join(w.repo, name) }
 	w.must(os.Truncate(in("old/001.txt"), 9)) // as git leaves a file when it is killed
 	w.must(os.Truncate(in("new/001.txt"), 0))
-	w.must(os.Remove(in("old/002.txt")))
+	w.must(errors.Join(os.Remove(in("old/002.txt")), os.Remove(in("file/y")))) // the folder is left where the file was
 	w.put(w.repo, "old/003.txt", "the person's\n")
 	w.put(w.repo, "new/003.txt", "the person's, too\n")
 	w.put(w.repo, "untracked", "x\n")

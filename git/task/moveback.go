@@ -164,18 +164,24 @@ const (
 )
 
 func (m *move) mine(ctx context.Context, c changedFile, notNew map[string]bool) (int, error) {
-	_, err := os.Lstat(filepath.Join(m.Dir, c.name))
+	path := filepath.Join(m.Dir, c.name)
+	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return missing, nil
 	case err != nil:
 		return foreign, err
+	case info.IsDir() && wasFile(c) && removeEmpty(path) == nil: // git had made the folder of a new file, and not yet the file
+		return missing, nil
 	case c.get != "" && !notNew[c.name]:
 		return there, nil
 	}
 	is, err := m.beginningOf(ctx, c)
 	return map[bool]int{true: there}[is], err
 }
+
+// wasFile reports whether there was a file or a link before, and not a submodule.
+func wasFile(c changedFile) bool { return c.was != "" && !strings.HasPrefix(c.was, "160000") }
 
 // remove removes a file, and the folders that are empty then.
 func (m *move) remove(name string) error {
