@@ -171,17 +171,14 @@ func (m *move) mine(ctx context.Context, c changedFile, notNew map[string]bool) 
 		return missing, nil
 	case err != nil:
 		return foreign, err
-	case info.IsDir() && wasFile(c) && removeEmpty(path) == nil: // git had made the folder of a new file, and not yet the file
-		return missing, nil
+	case info.IsDir() && c.was != "" && !strings.HasPrefix(c.was, "160000") && removeEmpty(path) == nil:
+		return missing, nil // not a submodule: git had made the folder of a new file, and not yet the file
 	case c.get != "" && !notNew[c.name]:
 		return there, nil
 	}
 	is, err := m.beginningOf(ctx, c)
 	return map[bool]int{true: there}[is], err
 }
-
-// wasFile reports whether there was a file or a link before, and not a submodule.
-func wasFile(c changedFile) bool { return c.was != "" && !strings.HasPrefix(c.was, "160000") }
 
 // remove removes a file, and the folders that are empty then.
 func (m *move) remove(name string) error {
