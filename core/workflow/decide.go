@@ -226,12 +226,12 @@ func (d *runDraft) ours(l Lease, event Event) (*stepDraft, error) {
 // order is W12 for a step that starts only when it is ordered. Another step that was ordered and has not started is not to start, and
 // the steps behind it that have ended in an earlier iteration have not ended in this one.
 func (d *runDraft) order(in StepOrdered) error {
-	o, err := d.find(in.Step, StartedOver)
+	o, err := d.find(in.Step, Ordered)
 	switch {
 	case err != nil:
 		return err
 	case !o.plan.Ordered || d.run.Stage == Stopped || d.run.Stage == Parked:
-		return o.refuse(StartedOver, "W12", "the run is "+string(d.run.Stage)+", or the step is not one that is ordered")
+		return o.refuse(Ordered, "W12", "the run is "+string(d.run.Stage)+", or the step is not one that is ordered")
 	}
 	moves := []Move{{Step: in.Step, From: o.v.State}}
 	at := d.run.index.at[in.Step]
@@ -242,7 +242,7 @@ func (d *runDraft) order(in StepOrdered) error {
 			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: p.State})
 		}
 	}
-	d.list(moves, StartedOver, Pending, func(part []Move) Body {
+	d.list(moves, Ordered, Pending, func(part []Move) Body {
 		return Body{Reset: &Reset{Moves: part, Ending: "it is to do its work again", Target: in.Step, Order: in.N, Iteration: in.Iteration}}
 	})
 	return nil
@@ -251,7 +251,7 @@ func (d *runDraft) order(in StepOrdered) error {
 // judge is W12 for a run whose steps are ordered: only what orders them knows whether more will be. The steps that a run has not needed
 // that is completed are skipped (W11).
 func (d *runDraft) judge(in Judged) error {
-	if _, err := d.setHead(RunJudged, func(h *Head) { h.Judged = in.As }); err != nil || in.As != IsCompleted {
+	if _, err := d.setHead(in.event(), func(h *Head) { h.Judged = in.As }); err != nil || in.As != IsCompleted {
 		return err
 	}
 	var moves []Move
@@ -260,7 +260,7 @@ func (d *runDraft) judge(in Judged) error {
 			moves = append(moves, Move{Step: d.run.Plan.Steps[i].ID, From: Pending})
 		}
 	}
-	d.list(moves, NeedsSkipped, Skipped, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Skipped}} })
+	d.list(moves, NotNeeded, Skipped, func(part []Move) Body { return Body{Moved: &Moved{Moves: part, To: Skipped}} })
 	return nil
 }
 

@@ -79,6 +79,17 @@ type StepOrdered struct {
 // Judged says how a run stands whose steps are ordered: completed, failed, or empty while it goes on (W12).
 type Judged struct{ As Status }
 
+// event is the word for it.
+func (in Judged) event() RunEvent {
+	switch in.As {
+	case IsCompleted:
+		return RunCompleted
+	case IsFailed:
+		return RunFailed
+	}
+	return RunGoesOn
+}
+
 // GatesSeen is the content of the gate-state file: the names that are true.
 type GatesSeen struct{ Open []string }
 
@@ -184,7 +195,7 @@ func (ReleaseAsked) Subject() Subject      { return Subject{Event: "release_aske
 func (in CancelAsked) Subject() Subject    { return aboutStep("cancel_asked", in.Step) }
 func (in ResumeAsked) Subject() Subject    { return aboutStep("resume_asked", in.From) }
 func (in StepOrdered) Subject() Subject    { return aboutStep("step_ordered", in.Step) }
-func (Judged) Subject() Subject            { return Subject{Event: Event(RunJudged)} }
+func (in Judged) Subject() Subject         { return Subject{Event: Event(in.event())} }
 func (GatesSeen) Subject() Subject         { return Subject{Event: "gates_seen"} }
 func (SkipsDue) Subject() Subject          { return Subject{Event: NeedsSkipped} }
 func (in WhenWeighed) Subject() Subject    { return aboutStep(WhenTrue, in.Step) }

@@ -27,6 +27,7 @@ const (
 	WhenFalse      Event = "when_false"      //
 	WhenFaulted    Event = "when_faulted"    // it cannot be evaluated
 	NeedsSkipped   Event = "needs_skipped"   // all of them, so it is unnecessary
+	NotNeeded      Event = "not_needed"      // its run is completed without it
 	NothingToLoop  Event = "nothing_to_loop" // a loop over no items
 	ItemsFound     Event = "items_found"     //
 	ItemsFaulted   Event = "items_faulted"   // they cannot be read
@@ -66,6 +67,7 @@ const (
 	LoopedBack      Event = "looped_back"      // a gate failed, and this step is the target or depends on it
 	TargetDone      Event = "target_done"      // the target of the gate is done again
 	StartedOver     Event = "started_over"     // --start-at-step
+	Ordered         Event = "ordered"          // it is the next step of a run whose steps are ordered, or an order is taken back
 	ProcessDeparted Event = "process_departed" // of an ended attempt
 )
 
@@ -113,6 +115,7 @@ var Table = table.Table[State, Event, Act]{
 		WhenFalse:       {ID: "W11", To: Skipped, Do: do(StampEnd)},
 		WhenFaulted:     {ID: "W11", To: Failed, Do: do(KeepError, StampEnd)},
 		NeedsSkipped:    {ID: "W11", To: Skipped, Do: do(StampEnd)},
+		NotNeeded:       {ID: "W11", To: Skipped, Do: do(StampEnd)},
 		NothingToLoop:   {ID: "W15", To: Skipped, Do: do(StampEnd)},
 		ItemsFound:      {ID: "W15", To: Pending, Do: do(TakeItems)},
 		ItemsFaulted:    {ID: "W15", To: Failed, Do: do(KeepError, StampEnd)},
@@ -121,6 +124,7 @@ var Table = table.Table[State, Event, Act]{
 		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "not started, but its iteration still increases"},
 		TargetDone:      {ID: "W6", To: Pending, Why: "blocked_by_loop is over"},
 		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver), Why: "it had been tried, or sent back"},
+		Ordered:         {ID: "W12", To: Pending, Do: do(StartOver)},
 		ProcessDeparted: {ID: "J1", To: Pending, Do: do(ForgetProcess), Why: "the step can start again only now"},
 	},
 	Running: {
@@ -147,6 +151,7 @@ var Table = table.Table[State, Event, Act]{
 		Approved:         {ID: "W9", To: Completed, Do: do(CountItem, ClearError, StampEnd)},
 		LoopedBack:       {ID: "W6", To: Pending, Do: do(EndProcess, StartOver), Why: "its late report is refused"},
 		StartedOver:      {ID: "W12", To: Pending, Do: do(EndProcess, StartOver), Why: "of a run that no engine drives"},
+		Ordered:          {ID: "W12", To: Pending, Do: do(EndProcess, StartOver)},
 	},
 	Waiting: {
 		Answered:        {ID: "W9", To: Running, Do: do(TakeAnswer), Why: "runs after it is approved"},
@@ -155,21 +160,25 @@ var Table = table.Table[State, Event, Act]{
 		AnswerFaulty:    {ID: "W10", To: Waiting, Do: do(KeepFault)},
 		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver), Why: "its question is withdrawn"},
 		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+		Ordered:         {ID: "W12", To: Pending, Do: do(StartOver)},
 		ProcessDeparted: {ID: "J1", To: Waiting, Do: do(ForgetProcess)},
 	},
 	Completed: {
 		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver)},
 		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+		Ordered:         {ID: "W12", To: Pending, Do: do(StartOver)},
 		ProcessDeparted: {ID: "J1", To: Completed, Do: do(ForgetProcess)},
 	},
 	Failed: {
 		LoopedBack:      {ID: "W6", To: Pending, Do: do(StartOver)},
 		StartedOver:     {ID: "W12", To: Pending, Do: do(StartOver)},
+		Ordered:         {ID: "W12", To: Pending, Do: do(StartOver)},
 		ProcessDeparted: {ID: "J1", To: Failed, Do: do(ForgetProcess)},
 	},
 	Skipped: {
 		LoopedBack:  {ID: "W6", To: Pending, Do: do(StartOver), Why: "the steps that it depends on may now end differently"},
 		StartedOver: {ID: "W12", To: Pending, Do: do(StartOver)},
+		Ordered:     {ID: "W12", To: Pending, Do: do(StartOver)},
 	},
 }
 
@@ -197,7 +206,11 @@ const (
 	RunResumed   RunEvent = "run_resumed"
 	RunReplanned RunEvent = "run_replanned" // the workflow was edited meanwhile
 	GatesRead    RunEvent = "gates_read"
-	RunJudged    RunEvent = "run_judged" // its status is not derived from its steps
+
+	// From what orders its steps.
+	RunCompleted RunEvent = "run_completed"
+	RunFailed    RunEvent = "run_failed"
+	RunGoesOn    RunEvent = "run_goes_on"
 )
 
 // RunAct is a change that a rule makes to the run's data.
@@ -230,13 +243,17 @@ var RunTable = table.Table[Stage, RunEvent, RunAct]{
 		RunEdited:    {ID: "X3", To: Parked, Do: doRun(NoteWhy, TakeIn), Why: "while nothing of it is active"},
 		RunReplanned: {ID: "W12", To: Driven, Do: doRun(Relay), Why: "each resume reads the file again, as the seed's tool does"},
 		GatesRead:    {ID: "W2", To: Driven, Do: doRun(SetGates)},
-		RunJudged:    {ID: "W12", To: Driven, Do: doRun(NoteStatus), Why: "of one whose steps are ordered"},
+		RunCompleted: {ID: "W12", To: Driven, Do: doRun(NoteStatus)},
+		RunFailed:    {ID: "W12", To: Driven, Do: doRun(NoteStatus)},
+		RunGoesOn:    {ID: "W12", To: Driven, Do: doRun(NoteStatus)},
 	},
 	Paused: {
 		RunReleased:  {ID: "X9", To: Driven, Do: doRun(NoteWhy)},
 		RunCancelled: {ID: "W14", To: Stopped, Do: doRun(NoteWhy, EndSteps)},
 		GatesRead:    {ID: "W2", To: Paused, Do: doRun(SetGates)},
-		RunJudged:    {ID: "W12", To: Paused, Do: doRun(NoteStatus)},
+		RunCompleted: {ID: "W12", To: Paused, Do: doRun(NoteStatus)},
+		RunFailed:    {ID: "W12", To: Paused, Do: doRun(NoteStatus)},
+		RunGoesOn:    {ID: "W12", To: Paused, Do: doRun(NoteStatus)},
 	},
 	Parked: {
 		RunResumed:   {ID: "W12", To: Driven, Do: doRun(Redo)},

@@ -68,7 +68,7 @@ func TestLandsOnABaseThatHasChanged(t *testing.T) {
 				c.person(w)
 				tip := w.git(w.repo, "rev-parse", "main")
 				files := strings.Split(w.git(w.repo, "ls-tree", "-r", "--name-only", "main"), "\n")
-				_, err := task.Land(t.Context(), &bytes.Buffer{})
+				_, err := lands(t.Context(), task, &bytes.Buffer{})
 				var again *Again
 				if errors.As(err, &again) != c.again || !c.again && err != nil {
 					t.Fatalf("%v", err)
@@ -88,7 +88,7 @@ func TestLandsOnABaseThatHasChanged(t *testing.T) {
 						t.Errorf("secret.txt comes back: %v; shown: %q", back, s.Stat)
 					}
 					task.Asked = s.Asked
-					_, err = task.Land(t.Context(), &bytes.Buffer{})
+					_, err = lands(t.Context(), task, &bytes.Buffer{})
 					w.must(err)
 					if got := w.git(w.repo, "diff", "--name-only", tip, "main"); strings.Contains(got, "secret") != back {
 						t.Errorf("it brought %q", got)
@@ -139,7 +139,7 @@ func TestLandsTheTreeOfTheQuestion(t *testing.T) {
 			w.must(err)
 			w.must(os.Remove(filepath.Join(w.task.Tree, "EVIL.txt")))
 			tamper(w, &w.task, p.Commit)
-			done, err := w.task.Land(t.Context(), &bytes.Buffer{})
+			done, err := lands(t.Context(), w.task, &bytes.Buffer{})
 			w.must(err)
 			w.git(w.repo, "config", "core.useReplaceRefs", "false")
 			if got := w.git(w.repo, "rev-parse", "main^{tree}"); got != w.task.Asked.Tree ||
@@ -156,7 +156,7 @@ func TestLandsTheTreeOfTheQuestion(t *testing.T) {
 	other, err := w.task.Show(t.Context(), w.task.Run)
 	w.must(err)
 	w.task.Asked.Commit = other.Commit // a report that names another commit than its tree's
-	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*Again)) {
+	if _, err := lands(t.Context(), w.task, &bytes.Buffer{}); !errors.As(err, new(*Again)) {
 		t.Errorf("a commit with another tree: %v", err)
 	}
 	for _, text := range []string{

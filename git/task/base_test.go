@@ -117,7 +117,7 @@ func TestBaseIsMerged(t *testing.T) {
 				t.Errorf("shown: %+v", s)
 			}
 			w.task.Asked = s.Asked
-			done, err := w.task.Land(t.Context(), os.Stderr)
+			done, err := lands(t.Context(), w.task, os.Stderr)
 			w.must(err)
 			if w.onBase("a.txt") != "one\nagent and person\nthree" || w.onBase("loose.txt") != "loose" || w.onBase("new.txt") != "new" ||
 				done.Later {
@@ -357,7 +357,7 @@ func TestBaseForFailedChecks(t *testing.T) {
 					w.must(os.Remove(filepath.Join(w.task.Tree, name)))
 				}
 			}
-			_, err := w.task.Land(t.Context(), os.Stderr)
+			_, err := lands(t.Context(), w.task, os.Stderr)
 			said := AsksAgain(err, "main")
 			words, err := w.sendBackAfter(err)
 			if err != nil {
@@ -419,7 +419,7 @@ func TestBaseKilled(t *testing.T) {
 						t.Errorf("the file has %q", got)
 					}
 				}
-				_, err := w.task.Land(t.Context(), os.Stderr)
+				_, err := lands(t.Context(), w.task, os.Stderr)
 				if words, err := w.sendBackAfter(err); err != nil || !strings.Contains(words, "in these files: a.txt. Resolve") {
 					t.Fatalf("sent back: %q, %v", words, err)
 				}
@@ -510,7 +510,7 @@ func TestBaseIntoHostileClone(t *testing.T) {
 			out := t.TempDir()
 			c.set(w, out)
 			before := names(t, out)
-			_, err := w.task.Land(t.Context(), os.Stderr)
+			_, err := lands(t.Context(), w.task, os.Stderr)
 			if _, err = w.sendBackAfter(err); errors.As(err, new(*Blocked)) != c.refused || (err != nil) != c.refused {
 				t.Errorf("sent back: %v", err)
 			}

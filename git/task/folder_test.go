@@ -100,7 +100,7 @@ func TestPassedUnderTheCommandsInForce(t *testing.T) {
 	w.must(w.task.Check(t.Context(), &bytes.Buffer{}))
 	w.ask(&w.task)
 	w.task.Checks = []string{"false"}
-	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*CheckFailed)) {
+	if _, err := lands(t.Context(), w.task, &bytes.Buffer{}); !errors.As(err, new(*CheckFailed)) {
 		t.Errorf("it landed under checks that it has not passed: %v", err)
 	}
 }
@@ -345,7 +345,7 @@ func TestCopiesStayOut(t *testing.T) {
 		t.Errorf("the kept content: %s", text)
 	}
 	w.task.Asked = s.Asked
-	_, err = w.task.Land(t.Context(), &bytes.Buffer{})
+	_, err = lands(t.Context(), w.task, &bytes.Buffer{})
 	w.must(err)
 	if got := w.git(w.repo, "show", "--name-only", "--format=", "main"); got != "by the agent\nconf/own" {
 		t.Errorf("it landed %q", got)
@@ -463,12 +463,12 @@ func TestLandsWhatAnotherMachineHasShown(t *testing.T) {
 	w.task.Asked.Commit = strings.Repeat("5", len(first)) // of the other repository
 	w.git(w.repo, "update-ref", "-d", w.task.shownRef())
 	w.put(w.task.Tree, "b.txt", "not shown\n")
-	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*Again)) {
+	if _, err := lands(t.Context(), w.task, &bytes.Buffer{}); !errors.As(err, new(*Again)) {
 		t.Errorf("other files: %v", err)
 	}
 	w.put(w.task.Tree, "b.txt", "second\n")
 	w.git(w.repo, "update-ref", w.task.shownRef(), first)
-	_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+	_, err := lands(t.Context(), w.task, &bytes.Buffer{})
 	w.must(err)
 	if got := w.onBase("b.txt"); got != "second" {
 		t.Errorf("%q has landed", got)

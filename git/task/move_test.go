@@ -79,7 +79,7 @@ func TestMoveKilled(t *testing.T) {
 				if o.Kind != "killed" && o.Kind != "" { // it was too quick
 					t.Fatalf("%+v", o)
 				}
-				done, err := w.task.Land(t.Context(), &bytes.Buffer{})
+				done, err := lands(t.Context(), w.task, &bytes.Buffer{})
 				if err != nil {
 					t.Fatalf("%v\n%s", err, w.git(w.repo, "status", "--porcelain"))
 				}
@@ -108,11 +108,11 @@ func TestMoveTakenBack(t *testing.T) {
 	in := func(name string) string { return filepath.Join(w.repo, name) }
 	w.must(os.Truncate(in("old/001.txt"), 9)) // as git leaves a file when it is killed
 	w.must(os.Truncate(in("new/001.txt"), 0))
-	w.must(os.Remove(in("old/002.txt")))
+	w.must(errors.Join(os.Remove(in("old/002.txt")), os.Remove(in("file/y")))) // the folder is left where the file was
 	w.put(w.repo, "old/003.txt", "the person's\n")
 	w.put(w.repo, "new/003.txt", "the person's, too\n")
 	w.put(w.repo, "untracked", "x\n")
-	_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+	_, err := lands(t.Context(), w.task, &bytes.Buffer{})
 	if f := FailureOf(err); f.Kind != state.FailedDirty || !slices.Equal(f.Files, []string{"old/003.txt"}) {
 		t.Fatalf("%v", err)
 	}
@@ -124,7 +124,7 @@ func TestMoveTakenBack(t *testing.T) {
 	}
 	w.must(errors.Join(os.RemoveAll(in("new")), os.Remove(in("untracked"))))
 	w.git(w.repo, "checkout", "--quiet", "old/003.txt")
-	_, err = w.task.Land(t.Context(), &bytes.Buffer{})
+	_, err = lands(t.Context(), w.task, &bytes.Buffer{})
 	w.must(err)
 	w.noTraces()
 }
@@ -138,7 +138,7 @@ func TestMoveWaitsForLocks(t *testing.T) {
 			w := copyOf(t, "many files", manyFiles)
 			lock := filepath.Join(w.repo, name)
 			w.put(w.repo, name, "")
-			_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+			_, err := lands(t.Context(), w.task, &bytes.Buffer{})
 			if f := FailureOf(err); f.Kind != state.FailedMoved || !strings.Contains(err.Error(), lock) {
 				t.Errorf("%v", err)
 			}
@@ -150,7 +150,7 @@ func TestMoveWaitsForLocks(t *testing.T) {
 			w.put(w.repo, name, "")
 			landed := make(chan error, 1)
 			go func() {
-				_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+				_, err := lands(t.Context(), w.task, &bytes.Buffer{})
 				landed <- err
 			}()
 			note := filepath.Join(w.repo, ".git/fairlead/landing-"+digest("main")+".json")
@@ -199,7 +199,7 @@ func TestHalfDoneIsNotMoved(t *testing.T) {
 			}
 			tip := w.git(w.repo, "rev-parse", "main")
 			_, _ = (&play{T: t}).try(dir, c.do...) // a pick ends with a conflict
-			_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+			_, err := lands(t.Context(), w.task, &bytes.Buffer{})
 			if f := FailureOf(err); f.Kind != state.FailedDirty || !strings.Contains(err.Error(), "not finished in "+dir) ||
 				w.git(w.repo, "rev-parse", "main") != tip {
 				t.Fatalf("landed: %v", err)
@@ -208,7 +208,7 @@ func TestHalfDoneIsNotMoved(t *testing.T) {
 			if got := w.git(dir, "symbolic-ref", "HEAD"); got != "refs/heads/main" {
 				t.Errorf("the checkout is on %s", got)
 			}
-			_, err = w.task.Land(t.Context(), &bytes.Buffer{})
+			_, err = lands(t.Context(), w.task, &bytes.Buffer{})
 			w.must(err)
 		})
 	}
@@ -242,7 +242,7 @@ func TestMoveOfEachForm(t *testing.T) {
 			w.task = w.give("T1", base)
 			w.put(w.task.Tree, "b.txt", "b\n")
 			w.ask(&w.task)
-			done, err := w.task.Land(t.Context(), &bytes.Buffer{})
+			done, err := lands(t.Context(), w.task, &bytes.Buffer{})
 			w.must(err)
 			if got := w.git(w.repo, "rev-parse", "refs/heads/"+base); got != done.Commit {
 				t.Errorf("%s is at %s", base, got)
@@ -273,7 +273,7 @@ func TestMoveRefused(t *testing.T) {
 			w.ask(&w.task)
 			before(w)
 			tip := w.git(w.repo, "rev-parse", "main")
-			_, err := w.task.Land(t.Context(), &bytes.Buffer{})
+			_, err := lands(t.Context(), w.task, &bytes.Buffer{})
 			if FailureOf(err).Kind != state.FailedDirty || w.git(w.repo, "rev-parse", "main") != tip {
 				t.Errorf("%v", err)
 			}

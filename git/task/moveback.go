@@ -164,12 +164,15 @@ const (
 )
 
 func (m *move) mine(ctx context.Context, c changedFile, notNew map[string]bool) (int, error) {
-	_, err := os.Lstat(filepath.Join(m.Dir, c.name))
+	path := filepath.Join(m.Dir, c.name)
+	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return missing, nil
 	case err != nil:
 		return foreign, err
+	case info.IsDir() && c.was != "" && !strings.HasPrefix(c.was, "160000") && removeEmpty(path) == nil:
+		return missing, nil // not a submodule: git had made the folder of a new file, and not yet the file
 	case c.get != "" && !notNew[c.name]:
 		return there, nil
 	}

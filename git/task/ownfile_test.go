@@ -95,13 +95,13 @@ func TestOwnFilesDoNotCount(t *testing.T) {
 		w.put(w.repo, name, "of the person\n")
 		w.task.Asked = s.Asked
 		var blocked *Blocked
-		if _, err := w.task.Land(t.Context(), os.Stderr); !errors.As(err, &blocked) ||
+		if _, err := lands(t.Context(), w.task, os.Stderr); !errors.As(err, &blocked) ||
 			!strings.HasSuffix(blocked.Why, ": "+name+"; commit or stash them, then merge again") {
 			t.Errorf("with %s of the person: %v", name, err)
 		}
 		w.git(w.repo, "checkout", "--quiet", "--", name)
 	}
-	if _, err := w.task.Land(t.Context(), os.Stderr); err != nil {
+	if _, err := lands(t.Context(), w.task, os.Stderr); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range own {

@@ -40,7 +40,7 @@ func TestOwnFilesAreNoLaterChange(t *testing.T) {
 			if _, err := away.approved(t.Context()); errors.As(err, new(*Again)) != tt.counts || err != nil && !tt.counts {
 				t.Errorf("another machine: %v", err)
 			}
-			done, err := w.task.Land(t.Context(), os.Stderr)
+			done, err := lands(t.Context(), w.task, os.Stderr)
 			w.must(err)
 			if done.Later != tt.counts {
 				t.Errorf("later is %v", done.Later)

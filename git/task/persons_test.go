@@ -125,7 +125,7 @@ func (w *world) untilItLands(task Task, unmarked func(step string)) {
 	w.must(err)
 	unmarked("the review")
 	task.Asked = shown.Asked
-	done, err := task.Land(t.Context(), &bytes.Buffer{})
+	done, err := lands(t.Context(), task, &bytes.Buffer{})
 	w.must(err)
 	unmarked("landing")
 	if got := w.git(w.repo, "show", done.Commit+":a.txt"); got != "agent's\n2\n3\n4\n5\n6\n7\n8\nperson's" {

@@ -59,8 +59,9 @@ func doStep(ctx context.Context, t Task, name string) (o outcome) {
 		s, err = t.Show(ctx, t.Run)
 		o.Shown = state.Shown{Asked: s.Asked, Files: s.Files, Round: s.Round}
 	case StepLand:
-		t.ChecksElsewhere = given != ""
-		if o.Landed, err = t.Land(ctx, io.Discard); given != "" && err == nil && !o.Later {
+		if given == "" {
+			o.Landed, err = lands(ctx, t, io.Discard)
+		} else if o.Landed, err = t.Land(ctx); err == nil && !o.Later {
 			_, _ = t.RemoveLanded(ctx) // what stays is looked for
 		}
 	case StepMerged:

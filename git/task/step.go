@@ -316,8 +316,9 @@ type Landed struct {
 
 // Land merges what was shown into the base branch. It is one at a time for each base branch, in the order in
 // which they begin to wait. It first looks whether it has landed already. The error is
-// *Conflict, *CheckFailed, *Again or *Blocked if it cannot land as it is. The task's folder stays as it is.
-func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) {
+// *Unchecked if the checks are to run on the merged files first, see CheckMerged; or *Conflict, *Again or *Blocked if it cannot land
+// as it is. The task's folder stays as it is.
+func (t Task) Land(ctx context.Context) (done Landed, err error) {
 	release, err := t.queue()
 	if err != nil {
 		return done, err
@@ -355,13 +356,8 @@ func (t Task) Land(ctx context.Context, out io.Writer) (done Landed, err error) 
 		if now, err := t.ask(ctx, nil, "rev-parse", "--verify", tip+"^{tree}"); err != nil || now == tree {
 			return done, err
 		}
-		if !t.passed(tree) && t.ChecksElsewhere {
-			return done, &Unchecked{}
-		}
 		if !t.passed(tree) {
-			if err := t.checkMerged(ctx, out, tip, tree); err != nil {
-				return done, err
-			}
+			return done, &Unchecked{}
 		}
 		parents, commit := []string{tip}, ""
 		if t.How == Merge {

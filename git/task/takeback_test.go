@@ -43,7 +43,7 @@ func (w *world) again(task *Task) Landed {
 	if task.Asked = s.Asked; s.Files != 3 {
 		w.Errorf("it shows %d files: %q", s.Files, s.Stat)
 	}
-	done, err := task.Land(w.Context(), &bytes.Buffer{})
+	done, err := lands(w.Context(), *task, &bytes.Buffer{})
 	w.must(err)
 	if done.Commit == "" || w.onBase("a.txt") != "one\n2\nthree" {
 		w.Errorf("it did not land again: %+v", done)

@@ -97,7 +97,6 @@ type Task struct {
 
 	Asked Asked `json:"-"` // what a person has approved; only for landing
 
-	ChecksElsewhere bool `json:"-"` // Land runs no command: it returns *Unchecked if the checks are to run first
 	// ends what a command of Setup or Checks has left, and does not name one process; nil: only its process group is ended
 	EndLeft func(ctx context.Context, not int) (names []string, err error) `json:"-"`
 }
@@ -433,14 +432,22 @@ func (t Task) readFiles(ctx context.Context, in *worktree.Inside) (tree string, 
 	if err != nil {
 		return "", nil, err
 	}
+	// git adds a file by writing its object, also if a repository has it that is read-only here: only what differs is added
+	if _, err := in.Files(ctx, nil, "update-index", "-q", "--refresh"); err != nil && !worktree.GitSaidNo(err) {
+		return "", nil, err
+	}
+	changed, err := in.Files(ctx, nil, "ls-files", "-z", "--modified")
+	if err != nil {
+		return "", nil, err
+	}
 	for _, name := range append(worktree.Zeroed(others), added...) {
 		if strings.HasSuffix(name, "/") {
 			inner = append(inner, name)
 		} else if !t.copied(name) {
-			names += name + "\x00"
+			changed += name + "\x00"
 		}
 	}
-	if _, err := in.Files(ctx, writes(names), "update-index", "--add", "--remove", "-z", "--stdin"); err != nil {
+	if _, err := in.Files(ctx, writes(changed), "update-index", "--add", "--remove", "-z", "--stdin"); err != nil {
 		return "", nil, err
 	}
 	tree, err = in.Files(ctx, nil, "write-tree")

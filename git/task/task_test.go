@@ -148,10 +148,23 @@ func (w *world) ask(t *Task) {
 	t.Asked = s.Asked
 }
 
+// lands lands a task as the daemon does: the checks run on the merged files first, each time that the base has moved.
+func lands(ctx context.Context, t Task, out io.Writer) (Landed, error) {
+	for {
+		done, err := t.Land(ctx)
+		if !errors.As(err, new(*Unchecked)) {
+			return done, err
+		}
+		if err := t.CheckMerged(ctx, out); err != nil {
+			return done, err
+		}
+	}
+}
+
 func (w *world) land(t *Task) (Landed, error) {
 	w.Helper()
 	w.ask(t)
-	return t.Land(w.Context(), &bytes.Buffer{})
+	return lands(w.Context(), *t, &bytes.Buffer{})
 }
 
 // A snapshot has what was committed and what was not, and leaves out what git ignores and what was copied.
@@ -285,7 +298,7 @@ func TestLand(t *testing.T) {
 			if got := w.git(w.repo, "status", "--porcelain"); got != "" {
 				t.Errorf("the checkout is not clean: %s", got)
 			}
-			if again, err := w.task.Land(t.Context(), &bytes.Buffer{}); err != nil || again.Commit != done.Commit ||
+			if again, err := lands(t.Context(), w.task, &bytes.Buffer{}); err != nil || again.Commit != done.Commit ||
 				w.git(w.repo, "rev-parse", "main") != done.Commit {
 				t.Errorf("again: %+v, %v", again, err)
 			}
@@ -321,13 +334,13 @@ func TestShow(t *testing.T) {
 func TestLandsWhatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.task.Land(t.Context(), &bytes.Buffer{}); !errors.As(err, new(*Blocked)) {
+	if _, err := lands(t.Context(), w.task, &bytes.Buffer{}); !errors.As(err, new(*Blocked)) {
 		t.Errorf("not shown: %v", err)
 	}
 	w.put(w.task.Tree, "b.txt", "shown\n")
 	w.ask(&w.task)
 	w.put(w.task.Tree, "b.txt", "changed afterwards\n")
-	done, err := w.task.Land(t.Context(), &bytes.Buffer{})
+	done, err := lands(t.Context(), w.task, &bytes.Buffer{})
 	w.must(err)
 	if !done.Later || w.onBase("b.txt") != "shown" || w.git(w.repo, "show", w.task.Ref()+":b.txt") != "changed afterwards" {
 		t.Errorf("%+v, %q", done, w.onBase("b.txt"))
@@ -410,7 +423,7 @@ func TestChecksOfMergedFiles(t *testing.T) {
 	w.ask(&other)
 	var out bytes.Buffer
 	var failed *CheckFailed
-	if _, err := other.Land(t.Context(), &out); !errors.As(err, &failed) || !strings.Contains(out.String(), "do not go together") {
+	if _, err := lands(t.Context(), other, &out); !errors.As(err, &failed) || !strings.Contains(out.String(), "do not go together") {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	var conflict *CheckFailed
@@ -572,7 +585,7 @@ func TestLandRebase(t *testing.T) {
 		w.onBase("b.txt") != "one\ntwo" {
 		t.Errorf("authors and trailers: %q", got)
 	}
-	if again, err := w.task.Land(t.Context(), io.Discard); err != nil || again.Commit != done.Commit {
+	if again, err := lands(t.Context(), w.task, io.Discard); err != nil || again.Commit != done.Commit {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 

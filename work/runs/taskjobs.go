@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/fairlead-dev/fairlead/core/change"
 	state "github.com/fairlead-dev/fairlead/core/task"
@@ -129,7 +128,7 @@ func (c *Controller) do(ctx context.Context, job taskJob) state.JobEnded {
 	if err != nil {
 		return state.JobEnded{Outcome: state.Fails, Why: err.Error()}
 	}
-	t.From, t.Base, t.Asked, t.ChecksElsewhere = job.from, job.base, job.is.Shown.Asked, true
+	t.From, t.Base, t.Asked = job.from, job.base, job.is.Shown.Asked
 	if job.is.Job == state.Show {
 		return show(ctx, t, job)
 	}
@@ -175,8 +174,7 @@ func show(ctx context.Context, t task.Task, job taskJob) state.JobEnded {
 
 // land lands what was approved.
 func land(ctx context.Context, t task.Task) state.JobEnded {
-	var out strings.Builder
-	done, err := t.Land(ctx, &out)
+	done, err := t.Land(ctx)
 	ended := state.JobEnded{Outcome: state.OK, Landed: done.Commit, Failure: task.FailureOf(err)}
 	if err != nil {
 		ended.Why = cmp.Or(task.AsksAgain(err, t.Base), err.Error())

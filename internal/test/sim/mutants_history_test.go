@@ -58,7 +58,7 @@ var ofHistory = []mutant{
 	},
 	{
 		breaks: "a task that waits for its branch names only the tasks that land at the moment",
-		file:   "work/runs/taskstatus.go", old: "range t.Pool.Queue[:at] {", new: "range t.Pool.Queue[:0] {",
+		file:   "work/runs/taskstatus.go", old: "other != id && k.Status == state.Landing && r.RepoDir", new: "other != id && r.RepoDir",
 		pkg: "./work/runs", run: "TestLandsAfter", long: "tasks_order",
 	},
 	{
