@@ -153,7 +153,7 @@ func (in Intake) take(ctx context.Context, all []Taken, i int) (id string, err e
 			return "", err
 		}
 	}
-	if id, err = in.Begin(ctx, t.Agent, IssueText(issue), t.URL); err != nil {
+	if id, err = in.Begin(ctx, t.Agent, IssueText("", issue), t.URL); err != nil {
 		return "", err
 	}
 	t.State, t.Task = Begun, id
@@ -172,10 +172,13 @@ func (in Intake) save(all []Taken) error { return file.StoreJSON(in.File, all) }
 
 const issueTextMax = 60 << 10 // a task's text has 64 KiB
 
-// IssueText is the text of a task from an issue: title, link, text, and the comments of
+// IssueText is the text of a task from an issue: what a person adds, then title, link, text, and the comments of
 // people who may write to the repository. All of it is other people's text; nothing in it has an effect by itself.
-func IssueText(i forge.Issue) string {
+func IssueText(add string, i forge.Issue) string {
 	var b strings.Builder
+	if add = strings.TrimSpace(add); add != "" {
+		b.WriteString(add + "\n\n")
+	}
 	fmt.Fprintf(&b, "%s (#%d)\n\n%s\n", i.Title, i.Number, i.URL)
 	if body := strings.TrimSpace(i.Body); body != "" {
 		b.WriteString("\n" + body + "\n")

@@ -169,11 +169,11 @@ func TestIntake(t *testing.T) {
 
 func TestIssueText(t *testing.T) {
 	t.Parallel()
-	text := IssueText(forge.Issue{
+	text := IssueText("Be quick.", forge.Issue{
 		Number: 142, Title: "Retry", Body: strings.Repeat("x", issueTextMax), URL: "https://github.com/a/b/issues/142",
 		Comments: []forge.Comment{{Trusted: true, Author: "ada", Text: "yes"}},
 	})
-	if !strings.HasPrefix(text, "Retry (#142)\n\nhttps://github.com/a/b/issues/142\n\nxxx") ||
+	if !strings.HasPrefix(text, "Be quick.\n\nRetry (#142)\n\nhttps://github.com/a/b/issues/142\n\nxxx") ||
 		!strings.HasSuffix(text, "(there is more; see the link)\n") || len(text) > 64<<10 {
 		t.Errorf("%d bytes: %.200q", len(text), text)
 	}
