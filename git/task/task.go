@@ -432,22 +432,18 @@ func (t Task) readFiles(ctx context.Context, in *worktree.Inside) (tree string, 
 	if err != nil {
 		return "", nil, err
 	}
-	// git adds a file by writing its object, also if a repository has it that is read-only here: only what differs is added
+	// git adds a file by writing its object, also if a repository that is read-only here has it; but not one that it knows as unchanged
 	if _, err := in.Files(ctx, nil, "update-index", "-q", "--refresh"); err != nil && !worktree.GitSaidNo(err) {
-		return "", nil, err
-	}
-	changed, err := in.Files(ctx, nil, "ls-files", "-z", "--modified")
-	if err != nil {
 		return "", nil, err
 	}
 	for _, name := range append(worktree.Zeroed(others), added...) {
 		if strings.HasSuffix(name, "/") {
 			inner = append(inner, name)
 		} else if !t.copied(name) {
-			changed += name + "\x00"
+			names += name + "\x00"
 		}
 	}
-	if _, err := in.Files(ctx, writes(changed), "update-index", "--add", "--remove", "-z", "--stdin"); err != nil {
+	if _, err := in.Files(ctx, writes(names), "update-index", "--add", "--remove", "-z", "--stdin"); err != nil {
 		return "", nil, err
 	}
 	tree, err = in.Files(ctx, nil, "write-tree")

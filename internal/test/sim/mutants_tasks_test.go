@@ -1,7 +1,67 @@
 package sim
 
-// ofTasks are faults in what tasks do with git.
+// ofTasks are faults in the machine of tasks and in what they do with git.
 var ofTasks = []mutant{
+	{
+		breaks: "the result of an earlier job counts",
+		file:   "core/task/decide.go", old: "return t.ended(in), in.N != t.N || t.Job == Nothing", new: "return t.ended(in), t.Job == Nothing",
+		pkg: "./core/task", run: "Test",
+	},
+	{
+		breaks: "an answer to an earlier question counts",
+		file:   "core/task/decide.go", old: "return in.Subject().Event, in.N != t.N || t.Job != Approve", new: "return in.Subject().Event, t.Job != Approve",
+		pkg: "./core/task", run: "Test",
+	},
+	{
+		breaks: "a task lands while its question is open",
+		file:   "core/task/decide.go", old: "if event == Tried && t.Job != Nothing {", new: "if event == Tried && t.N == 0 {",
+		pkg: "./core/task", run: "Test",
+	},
+	{
+		breaks: "a task that is resumed at its landing lands without a question",
+		file:   "core/task/decide.go", old: "Approve: ToShow, Land: ToShow, Merged: ToShow,", new: "Approve: ToShow, Land: NeedsRoom, Merged: ToShow,",
+		pkg: "./core/task", run: "Test",
+	},
+	{
+		breaks: "a person's request counts towards the limit of rounds",
+		file:   "core/task/decide.go", old: "		v.Counted = 0\n", new: "		v.Counted *= 1\n",
+		pkg: "./core/task", run: "Test",
+	},
+	{
+		breaks: "checks send a task back without a limit",
+		file:   "core/task/decide.go", old: "t.Counted >= t.RoundsMax:", new: "t.Counted > 10*t.RoundsMax:",
+		pkg: "./core/task", run: "Test",
+	},
+	{
+		breaks: "the failure of a landing stays after it is approved again",
+		file:   "core/task/decide.go", old: "		v.Failure, v.Why = Failure{}, \"\"\n", new: "		v.Why = \"\"\n",
+		pkg: "./core/task", run: "Test",
+	},
+	{
+		breaks: "an approval does not include the governing files that it named",
+		file:   "core/task/decide.go", old: "Governing: answer.Governing, At: d.at}", new: "At: d.at}",
+		pkg: "./core/task", run: "Test",
+	},
+	{
+		breaks: "a task waits for one that was dropped as for one that has landed",
+		file:   "core/team/task.go", old: "if len(t.BlockedBy(id)) == 0 {", new: "if len(t.BlockedBy(id)) >= 0 {",
+		pkg: "./core/team", run: "Task",
+	},
+	{
+		breaks: "the question of a task stays open when it goes on",
+		file:   "core/team/task.go", old: "ok && k.Job != task.Approve && p.State == workflow.Waiting {", new: "ok && k.Job == task.Nothing && p.State == workflow.Running {",
+		pkg: "./core/team", run: "Task",
+	},
+	{
+		breaks: "a look at a task's files writes all of them",
+		file:   "git/task/task.go", old: "in.Files(ctx, nil, \"update-index\", \"-q\", \"--refresh\")", new: "in.Files(ctx, nil, \"ls-files\")",
+		pkg: "./git/task", run: "TestPictureWritesWhatIsNew",
+	},
+	{
+		breaks: "an empty folder stays in the place of a file after a killed landing",
+		file:   "git/task/moveback.go", old: "removeEmpty(path) == nil:", new: "path == \"\":",
+		pkg: "./git/task", run: "TestMoveTakenBack",
+	},
 	{
 		breaks: "a task lands on a base that has lost what it was shown on",
 		file:   "git/task/asked.go", old: "tip); worktree.GitSaidNo(err) {", new: "tip); worktree.GitSaidNo(err) && tip == \"\" {",
