@@ -390,6 +390,8 @@ func (k *killer) person(upTo int) (ids []string) {
 					case one.Status != view.TaskNeedsYou:
 					case dropped(one.ID):
 						_, err = c.Runs.Drop(ctx, one.ID)
+					case one.Unlanded():
+						_, err = c.Runs.Request(ctx, one.ID, api.RequestBody{})
 					default:
 						_, err = c.Runs.Merge(ctx, one.ID, api.MergeBody{})
 					}
