@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fairlead-dev/fairlead/git/worktree"
 )
 
 // underRefs reports whether the hidden refs of a task have a text in their newest content.
@@ -284,5 +286,25 @@ func TestOtherBranchesOutliveGarbageCollection(t *testing.T) {
 		if got := w.git(w.task.Tree, "show", object); got != want {
 			t.Errorf("%s is %q", object, got)
 		}
+	}
+}
+
+// A picture makes objects only of what the task has changed, also if git cannot write where the other ones are.
+func TestPictureWritesWhatIsNew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(w.task.Tree, "b.txt", "new\n")
+	in, err := w.task.clone().Open(t.Context(), false)
+	w.must(err)
+	defer in.Close()
+	tree, _, err := w.task.readFiles(t.Context(), in)
+	w.must(err)
+	objects, err := filepath.Glob(worktree.Aside(w.task.Tree, ".git-*") + "/git/objects/??/*")
+	w.must(err)
+	if list, err := in.Files(t.Context(), nil, "ls-tree", "-r", "--name-only", tree); err != nil || len(strings.Fields(list)) < 3 {
+		t.Errorf("the tree has %q, %v", list, err)
+	}
+	if len(objects) != 2 { // the file and the tree
+		t.Errorf("%d objects were made", len(objects))
 	}
 }

@@ -432,6 +432,10 @@ func (t Task) readFiles(ctx context.Context, in *worktree.Inside) (tree string, 
 	if err != nil {
 		return "", nil, err
 	}
+	// git adds a file by writing its object, also if a repository that is read-only here has it; but not one that it knows as unchanged
+	if _, err := in.Files(ctx, nil, "update-index", "-q", "--refresh"); err != nil && !worktree.GitSaidNo(err) {
+		return "", nil, err
+	}
 	for _, name := range append(worktree.Zeroed(others), added...) {
 		if strings.HasSuffix(name, "/") {
 			inner = append(inner, name)

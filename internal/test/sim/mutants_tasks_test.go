@@ -53,6 +53,11 @@ var ofTasks = []mutant{
 		pkg: "./core/team", run: "Task",
 	},
 	{
+		breaks: "a look at a task's files writes all of them",
+		file:   "git/task/task.go", old: "in.Files(ctx, nil, \"update-index\", \"-q\", \"--refresh\")", new: "in.Files(ctx, nil, \"ls-files\")",
+		pkg: "./git/task", run: "TestPictureWritesWhatIsNew",
+	},
+	{
 		breaks: "an empty folder stays in the place of a file after a killed landing",
 		file:   "git/task/moveback.go", old: "removeEmpty(path) == nil:", new: "path == \"\":",
 		pkg: "./git/task", run: "TestMoveTakenBack",
