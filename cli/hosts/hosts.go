@@ -177,11 +177,19 @@ func Remove(ctx context.Context, a *cli.App, client *apiclient.Client, name stri
 	return a.Say(done, "%s is removed; it needs a new invitation to join again", cli.Plain(name))
 }
 
-// leadWithin is how long a new leader may take: its claim, a read of the journal, and hosts that connect to it.
-const leadWithin = time.Minute
+const (
+	leadWithin = time.Minute // for a new leader: its claim, a read of the journal, and hosts that connect to it
+
+	// A host that has not claimed the lead when this is over is asked again: another one has claimed the lease, since it was silent.
+	leadAskAgain = time.Duration(host.LeaderSilence) + 3*time.Second
+)
 
 // Lead lets another engine host lead, and waits until it does.
 func Lead(ctx context.Context, a *cli.App, name string) error {
+	return lead(ctx, a, name, leadAskAgain)
+}
+
+func lead(ctx context.Context, a *cli.App, name string, askAgain time.Duration) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	client, err := a.Dial()
@@ -193,18 +201,28 @@ func Lead(ctx context.Context, a *cli.App, name string) error {
 	if err != nil {
 		return cli.Faulty(err)
 	}
-	err = become(ctx, a, leadWithin, func(all view.Hosts) bool { return all.Leader == name },
+	asked, cannot := time.Now(), error(nil)
+	leads := func(client *apiclient.Client, all view.Hosts) bool {
+		if all.Leader != name && time.Since(asked) > askAgain {
+			asked = time.Now()
+			_, cannot = client.Lead(ctx, name) // a host that cannot lead now may be able to in a moment
+		}
+		return all.Leader == name
+	}
+	err = become(ctx, a, leadWithin, leads,
 		fmt.Sprintf("host %s leads as soon as it has claimed the leader's lease", name),
 		fmt.Sprintf("host %s does not lead within %s; `fairlead hosts` says which host does", name, leadWithin))
 	if err != nil {
-		return err
+		return errors.Join(err, cannot)
 	}
 	return a.Say(map[string]string{"leader": name}, "%s leads the team", name)
 }
 
 // become waits until the hosts are as they are to be. Meanwhile the daemon here may end and start again. stopped says what happens
 // if a person waits no longer, and late what to do when the time is over.
-func become(ctx context.Context, a *cli.App, within time.Duration, are func(view.Hosts) bool, stopped, late string) error {
+func become(ctx context.Context, a *cli.App, within time.Duration, are func(*apiclient.Client, view.Hosts) bool,
+	stopped, late string,
+) error {
 	waiting, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for cli.Pause(waiting, cli.DownPoll) == nil {
@@ -213,8 +231,9 @@ func become(ctx context.Context, a *cli.App, within time.Duration, are func(view
 			continue
 		}
 		all, err := client.Hosts(waiting)
+		done := err == nil && are(client, all)
 		_ = client.Close() // nothing more is asked on it
-		if err == nil && are(all) {
+		if done {
 			return nil
 		}
 	}

@@ -178,7 +178,7 @@ func leaveStream(ctx context.Context, a *cli.App, c *Cluster) (done bool, err er
 	if _, err := client.LeaveCluster(ctx); err != nil {
 		return false, cli.Faulty(err)
 	}
-	err = become(ctx, a, leadWithin, func(all view.Hosts) bool { return !all.Replicated },
+	err = become(ctx, a, leadWithin, func(_ *apiclient.Client, all view.Hosts) bool { return !all.Replicated },
 		"the journal still moves to this machine; `fairlead hosts` shows when that is done",
 		fmt.Sprintf("the journal is not back on this machine within %s; see .fairlead/log/daemon.log, and run the command again",
 			leadWithin))
