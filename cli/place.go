@@ -45,8 +45,8 @@ const HereOnly = "fairlead/here-only"
 
 // WorkspaceOf is the folder at dir or above it that has a fairlead.yaml or a .fairlead folder;
 // dir itself if there is none. A folder inside of .fairlead or .agents/worktrees, as an agent's worktree is,
-// belongs to the workspace around it, also if it holds a fairlead.yaml of its own. Folders of other
-// users are passed over: fairlead.yaml names commands to run.
+// belongs to the workspace around it, also if it holds a fairlead.yaml of its own; so does a task's checkout to that
+// of the task. Folders of other users are passed over: fairlead.yaml names commands to run.
 func WorkspaceOf(dir string) string {
 	for _, own := range []string{"/.fairlead/", "/.agents/" + worktree.WorktreesDir + "/"} {
 		if before, _, inside := strings.Cut(dir+"/", own); inside && isWorkspace(before) {
@@ -54,6 +54,9 @@ func WorkspaceOf(dir string) string {
 		}
 	}
 	for at := dir; ; {
+		if of := ofCheckout(at); of != "" {
+			return of
+		}
 		if isWorkspace(at) {
 			return at
 		}
@@ -63,6 +66,23 @@ func WorkspaceOf(dir string) string {
 		}
 		at = above
 	}
+}
+
+// ofCheckout is the workspace with the task that is checked out in a folder, as `fairlead checkout` does that; empty: none is, or the folder
+// has a daemon of its own.
+func ofCheckout(dir string) string {
+	file, _ := os.ReadFile(filepath.Join(dir, ".git")) // a folder, in most repositories
+	own, linked := strings.CutPrefix(strings.TrimSpace(string(file)), "gitdir: ")
+	if !filepath.IsAbs(own) {
+		own = filepath.Join(dir, own)
+	}
+	head, _ := os.ReadFile(filepath.Join(own, "HEAD"))
+	_, err := os.Lstat(filepath.Join(dir, ".fairlead"))
+	repo := filepath.Join(own, "../../..") // of .git/worktrees/NAME
+	if !linked || err == nil || !strings.HasPrefix(string(head), "ref: refs/heads/"+worktree.BranchPrefix) || !isWorkspace(repo) {
+		return ""
+	}
+	return repo
 }
 
 // isWorkspace says whether a folder has a workspace's files, and they belong to this user.

@@ -31,7 +31,7 @@ import (
 const (
 	KeptRefs       = "refs/fairlead/runs/"   // hidden: not a branch, not pushed, and never garbage-collected
 	cloneRefs      = "refs/fairlead/clones/" // the same for other refs of a run's clone
-	branchPrefix   = "fairlead/"
+	BranchPrefix   = "fairlead/"
 	WorktreesDir   = "worktrees"
 	refBytesMax    = 256      // of a given name; a longer one is invalid
 	LeavingSuffix  = ".leave" // its checkout was moved aside and may have to be restored
@@ -44,7 +44,7 @@ const (
 func RefuseWorktree(id, reason string) error { return RefuseRun(id, "--git-worktree: "+reason) }
 
 // BranchOf is the branch of a run's worktree, unless another one was named.
-func BranchOf(id string) string { return branchPrefix + id }
+func BranchOf(id string) string { return BranchPrefix + id }
 
 // NamesFor checks the names of a run's commit and branch before anything is created. Without a ref it is HEAD, and without a name
 // the branch is named after the run.
