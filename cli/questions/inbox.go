@@ -139,8 +139,15 @@ func printFailed(a *cli.App, item view.InboxItem) {
 
 func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 	run, step := cli.Plain(item.Run), cli.Plain(item.Step)
-	fmt.Fprintf(a.Out, "%s  %s of run %s, %s ago\n", a.Paint(cli.Bold, step), cli.Line(item.Workflow, cli.StepWidth), run,
-		cli.Ago(max(0, time.Since(item.Since))))
+	name, what := step, cli.Line(item.Workflow, cli.StepWidth)+" of run "+run
+	var told []string
+	if item.Task != nil {
+		name, what = run, cli.Line(item.Task.Title, cli.ErrorWidth)
+		if item.Task.Asked != nil {
+			told = item.Task.Asked.Told
+		}
+	}
+	fmt.Fprintf(a.Out, "%s  %s, %s ago\n", a.Paint(cli.Bold, name), what, cli.Ago(max(0, time.Since(item.Since))))
 	if item.BadInput != "" {
 		fmt.Fprintln(a.Out, "  "+a.Paint(cli.Yellow, "the last answer was not valid: ")+cli.Line(item.BadInput, cli.ErrorWidth))
 	}
@@ -156,7 +163,7 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 			fmt.Fprintf(a.Out, "  %s %s: they decide what runs later; approve them with --governing %s\n", a.Paint(cli.Yellow, "governs"),
 				cli.Line(strings.Join(g.Governing, ", "), cli.ErrorWidth), cli.Plain(g.GoverningHash))
 		}
-		for _, line := range item.Task.Asked.Told {
+		for _, line := range told {
 			fmt.Fprintf(a.Out, "  %s    %s\n", a.Paint(cli.Yellow, "told"), cli.Line(line, cli.ErrorWidth))
 		}
 		fmt.Fprintln(a.Out, "  shows   tree "+cli.Plain(item.Task.Asked.Tree[:min(len(item.Task.Asked.Tree), view.TreeDigits)]))
@@ -165,31 +172,38 @@ func printStepAsked(a *cli.App, item view.InboxItem, offline bool) {
 		fmt.Fprintln(a.Out, "  reports "+words[2:])
 	}
 	for _, log := range item.Logs[max(0, len(item.Logs)-inboxLines):] {
-		fmt.Fprintln(a.Out, "  says    "+cli.Line(log, cli.ErrorWidth))
+		if !slices.Contains(told, log) {
+			fmt.Fprintln(a.Out, "  says    "+cli.Line(log, cli.ErrorWidth))
+		}
 	}
 	if item.InputSchema != "" {
 		fmt.Fprintln(a.Out, "  wants   "+cli.Line(item.InputSchema, cli.ErrorWidth))
 	}
-	if offline {
-		fmt.Fprintf(a.Out, "  answer  fairlead run resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
-		if item.Path == "" { // a task is not approved by a file
-			return
-		}
-		fmt.Fprintf(a.Out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n", cli.Plain(item.Path), run)
+	if item.Task != nil {
+		printTaskAnswer(a, item.Task, offline)
 		return
 	}
-	if item.Task != nil && item.Task.Checkout != "" {
-		fmt.Fprintln(a.Out, "  in      "+cli.Line(item.Task.Checkout, cli.ErrorWidth)+"; fairlead checkout "+run+" --done takes what is committed there")
-	}
-	if item.Task != nil && item.Task.Unlanded() {
-		fmt.Fprintln(a.Out, "  ways    "+cli.Line(item.Task.WaysOn(), cli.ErrorWidth))
-	}
-	if item.Task != nil && item.InputSchema == "" {
-		fmt.Fprintln(a.Out, "  answer  "+tasks.AnswerWords(item.Task))
+	if offline {
+		fmt.Fprintf(a.Out, "  answer  fairlead run resume %s, and then in another terminal: fairlead approve %s %s\n", run, run, step)
+		fmt.Fprintf(a.Out, "  or put  {\"approved\": true} into %s, and fairlead run resume %s\n", cli.Plain(item.Path), run)
 		return
 	}
 	fmt.Fprintf(a.Out, "  answer  fairlead approve %s %s\n", run, step)
 	fmt.Fprintln(a.Out, "  or put  "+cli.Plain(item.Path))
+}
+
+func printTaskAnswer(a *cli.App, t *view.TaskView, offline bool) {
+	if t.Checkout != "" {
+		fmt.Fprintf(a.Out, "  in      %s; fairlead checkout %s --done takes what is committed there\n", cli.Line(t.Checkout, cli.ErrorWidth), cli.Plain(t.ID))
+	}
+	if t.Unlanded() {
+		fmt.Fprintln(a.Out, "  ways    "+cli.Line(t.WaysOn(), cli.ErrorWidth))
+	}
+	first := ""
+	if offline {
+		first = "fairlead up; then "
+	}
+	fmt.Fprintln(a.Out, "  answer  "+first+tasks.AnswerWords(t))
 }
 
 // metricWords lists metrics, after a colon; empty without any.
