@@ -82,7 +82,8 @@ func CodeOf(err error) int {
 		return known.Code
 	case errors.As(err, new(*table.Refusal)), errors.As(err, new(*apiclient.Refused)):
 		return ExitRefused
-	case errors.As(err, new(*apiclient.NoDaemon)), errors.As(err, new(*apiclient.NoAnswer)), errors.As(err, new(*NoLeader)):
+	case errors.As(err, new(*apiclient.NoDaemon)), errors.As(err, new(*apiclient.Silent)), errors.As(err, new(*apiclient.NoAnswer)),
+		errors.As(err, new(*NoLeader)):
 		return ExitNoDaemon
 	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
 		return ExitUsage // an unknown name

@@ -26,7 +26,7 @@ type Reader struct {
 // Close closes what was opened for reading.
 func (r *Reader) Close() error { return r.close() }
 
-// DialToRead finds the daemon. If none runs, or it cannot be reached from inside of a sandbox, the
+// DialToRead finds the daemon. If none runs, it gives no sign, or it cannot be reached from inside of a sandbox, the
 // journal is read in its place, and standard error says so. The error is a *apiclient.NoDaemon if there is
 // no journal either.
 func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
@@ -36,9 +36,12 @@ func (a *App) DialToRead(ctx context.Context) (*Reader, error) {
 	}
 	if r.Past.AsOf != nil {
 		why := "no daemon runs here"
+		silent, _ := errors.AsType[*apiclient.Silent](r.Offline)
 		switch none := (*apiclient.NoDaemon)(nil); {
 		case r.Past.NoLeaderSince != nil:
 			why = "no leader of the team answers since " + r.Past.NoLeaderSince.Local().Format(time.DateTime)
+		case silent != nil:
+			why = silent.Error()
 		case !errors.As(r.Offline, &none):
 			why = "the daemon cannot be reached from here"
 		}
@@ -65,7 +68,7 @@ func (a *App) OpenToRead(ctx context.Context) (*Reader, error) {
 	switch {
 	case err == nil:
 		return a.present(ctx, client)
-	case !errors.As(err, new(*apiclient.NoDaemon)) && !errors.Is(err, fs.ErrPermission):
+	case !errors.As(err, new(*apiclient.NoDaemon)) && !errors.As(err, new(*apiclient.Silent)) && !errors.Is(err, fs.ErrPermission):
 		return nil, err
 	}
 	conf, cerr := a.LoadOrNone()
@@ -77,7 +80,7 @@ func (a *App) OpenToRead(ctx context.Context) (*Reader, error) {
 	case errors.Is(oerr, offline.ErrNoJournal):
 		return nil, err
 	case oerr != nil:
-		return nil, fmt.Errorf("no daemon runs here, and the journal cannot be read: %w", oerr)
+		return nil, fmt.Errorf("%w, and the journal cannot be read: %w", err, oerr)
 	}
 	return &Reader{Client: found.Client, Offline: err, Past: view.Past{AsOf: &found.AsOf}, close: found.Close}, nil
 }

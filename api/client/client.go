@@ -24,6 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/peer"
 	"github.com/fairlead-dev/fairlead/core/table"
 	"github.com/fairlead-dev/fairlead/files/workspace"
+	"github.com/fairlead-dev/fairlead/process/shim"
 	"github.com/fairlead-dev/fairlead/read/view"
 )
 
@@ -44,10 +45,25 @@ func (n *NoDaemon) Error() string {
 // Unwrap returns the failed attempt.
 func (n *NoDaemon) Unwrap() error { return n.Why }
 
+// Silent says that the daemon lives, and does not answer. Nothing was asked (exit code 6).
+type Silent struct {
+	Dir     string
+	PID     int
+	Stopped bool // by a signal or a debugger
+}
+
+func (s *Silent) Error() string {
+	if s.Stopped {
+		return fmt.Sprintf("the fairlead daemon of %s is stopped: `kill -CONT %d` lets it go on, or `fg` in its terminal", s.Dir, s.PID)
+	}
+	return fmt.Sprintf("the fairlead daemon of %s, process %d, has not answered for %v; see .fairlead/log/daemon.log there, and how busy the machine is. `kill %[2]d` ends it, `fairlead up` starts it again; its sessions go on",
+		s.Dir, s.PID, signMax)
+}
+
 // Away reports that a request was not carried out, because no daemon answers or it is closing.
 func Away(err error) bool {
 	var closing *api.Problem
-	return errors.As(err, new(*NoDaemon)) || errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
+	return errors.As(err, new(*NoDaemon)) || errors.As(err, new(*Silent)) || errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
 }
 
 // NoAnswer says that the daemon ended while it was asked for a change (exit code 6).
@@ -79,7 +95,10 @@ type Refused struct{ Refusal table.Refusal }
 func (r *Refused) Error() string { return r.Refusal.Error() }
 
 const (
+	placeholder   = "http://fairlead" // no name is looked up: the connection is to a socket
 	dialWait      = 2 * time.Second
+	signWait      = 2 * time.Second  // for a daemon's first sign, until it is looked whether its process is stopped
+	signMax       = 10 * time.Second // the same of one that is not stopped: the machine may be busy
 	problemBytes  = 1 << 20     // the part of a problem that is read
 	idleMax       = time.Minute // for an idle connection; shorter than the server's own limit
 	responseBytes = 64 << 20    // of any other answer; a longer one is an error
@@ -102,7 +121,7 @@ type Client struct {
 }
 
 // Dial finds the daemon of a repository, and checks that a process answers and belongs to this user.
-// The error is a *NoDaemon if none answers.
+// The error is a *NoDaemon if there is none, and a *Silent if it gives no sign.
 func Dial(dir string) (*Client, error) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -117,8 +136,33 @@ func Dial(dir string) (*Client, error) {
 		return nil, err
 	}
 	conn.Close()
-	c.daemon, err = c.find()
+	if c.daemon, err = c.find(); err == nil && c.daemon.PID > 0 {
+		err = c.greet()
+	}
 	return c, err
+}
+
+// greet waits for a sign that the daemon reads what it is asked. A fault that is no silence is met again, by the first request.
+func (c *Client) greet() error {
+	ctx, cancel := context.WithTimeout(context.Background(), signMax)
+	defer cancel()
+	isStopped := func() bool { return shim.LifeOf(c.daemon.PID, 0) == shim.Stopped }
+	defer time.AfterFunc(signWait, func() {
+		if isStopped() {
+			cancel()
+		}
+	}).Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodOptions, placeholder, nil)
+	if err != nil {
+		return err
+	}
+	req.URL.Opaque = "*" // Go's server answers that by itself
+	if resp, err := c.http.Do(req); err == nil {
+		resp.Body.Close()
+	} else if ctx.Err() != nil {
+		return &Silent{Dir: c.dir, PID: c.daemon.PID, Stopped: isStopped()}
+	}
+	return nil
 }
 
 // divided sets the fields for the concerns.
@@ -459,7 +503,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, query url.
 
 // ask sends a request and returns the answer, if it is a success.
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, body []byte, header http.Header) (*http.Response, error) {
-	target := "http://fairlead" + api.Base + path
+	target := placeholder + api.Base + path
 	if c.at != "" {
 		query = maps.Clone(query)
 		if query == nil {
