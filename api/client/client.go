@@ -99,9 +99,9 @@ const (
 	dialWait      = 2 * time.Second
 	signWait      = 2 * time.Second  // for a daemon's first sign, until it is looked whether its process is stopped
 	signMax       = 10 * time.Second // the same of one that is not stopped: the machine may be busy
-	problemBytes  = 1 << 20     // the part of a problem that is read
-	idleMax       = time.Minute // for an idle connection; shorter than the server's own limit
-	responseBytes = 64 << 20    // of any other answer; a longer one is an error
+	problemBytes  = 1 << 20          // the part of a problem that is read
+	idleMax       = time.Minute      // for an idle connection; shorter than the server's own limit
+	responseBytes = 64 << 20         // of any other answer; a longer one is an error
 )
 
 // Client sends requests to the daemon of a repository over its socket. It is safe for concurrent
