@@ -68,8 +68,8 @@ func WorkspaceOf(dir string) string {
 	}
 }
 
-// ofCheckout is the workspace with the task that is checked out in a folder, as `fairlead checkout` does that; empty: none is, or the folder
-// has a daemon of its own.
+// ofCheckout is the workspace with the task that `fairlead checkout` has checked out in a folder; empty: none is, or the folder has a
+// daemon of its own.
 func ofCheckout(dir string) string {
 	file, _ := os.ReadFile(filepath.Join(dir, ".git")) // a folder, in most repositories
 	own, linked := strings.CutPrefix(strings.TrimSpace(string(file)), "gitdir: ")

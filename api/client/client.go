@@ -63,7 +63,8 @@ func (s *Silent) Error() string {
 // Away reports that a request was not carried out, because no daemon answers or it is closing.
 func Away(err error) bool {
 	var closing *api.Problem
-	return errors.As(err, new(*NoDaemon)) || errors.As(err, new(*Silent)) || errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
+	return errors.As(err, new(*NoDaemon)) || errors.As(err, new(*Silent)) ||
+		errors.As(err, &closing) && closing.Status == http.StatusServiceUnavailable
 }
 
 // NoAnswer says that the daemon ended while it was asked for a change (exit code 6).
