@@ -71,7 +71,7 @@ func Diff(ctx context.Context, a *cli.App, id string, flags DiffFlags) error {
 		return err
 	}
 	head += threadLines(threads)
-	args := []string{"-C", t.Repo, "--no-pager", "diff", "--no-color", "--no-ext-diff", "--no-textconv"}
+	args := []string{"-C", t.Repo, "-c", "core.quotePath=false", "--no-pager", "diff", "--no-color", "--no-ext-diff", "--no-textconv"}
 	if flags.Stat {
 		args = append(args, "--stat")
 	}
@@ -347,36 +347,50 @@ func askedAbout(ctx context.Context, a *cli.App, id string) (about *view.TaskVie
 	return r.Task, also, nil
 }
 
+// commentOn finds what a comment is about: FILE:LINE, or FILE. The name of a file may end like a line, too.
+func commentOn(ctx context.Context, t task.Review, where string) (api.CommentBody, error) {
+	type place struct {
+		file string
+		line int
+	}
+	places, wrong := []place{{where, 0}}, error(nil)
+	if colon := strings.LastIndexByte(where, ':'); colon >= 0 {
+		if line, err := strconv.Atoi(where[colon+1:]); err == nil && line > 0 {
+			places = []place{{where[:colon], line}, {where, 0}}
+		} else {
+			wrong = fmt.Errorf("%s: the line is a number from 1, as in upload.go:40", cli.Line(where, cli.PathWidth))
+		}
+	}
+	for _, p := range places {
+		if !filepath.IsLocal(p.file) {
+			return api.CommentBody{}, fmt.Errorf("%s is not a file of the repository; name it as `fairlead diff` does", cli.Line(p.file, cli.PathWidth))
+		}
+		on := api.CommentBody{File: filepath.ToSlash(filepath.Clean(p.file)), Line: p.line}
+		var err error
+		if on.Quote, on.Old, err = t.Line(ctx, on.File, on.Line); err == nil {
+			return on, nil
+		}
+		if wrong == nil {
+			wrong = err
+		}
+	}
+	return api.CommentBody{}, wrong
+}
+
 // Comment keeps a comment on a line. The next request sends it.
 func Comment(ctx context.Context, a *cli.App, client *apiclient.Client, id, where, text string) error {
 	if _, err := shownTask(ctx, client, id); err != nil {
 		return err
 	}
-	var err error
-	file, number, ok := strings.Cut(where, ":")
-	line := 0
-	if ok {
-		if line, err = strconv.Atoi(number); err != nil || line < 1 {
-			return &cli.Coded{
-				Code: cli.ExitUsage,
-				Err:  fmt.Errorf("%s: the line is a number from 1, as in upload.go:40", cli.Line(where, cli.PathWidth)),
-			}
-		}
-	}
-	if !filepath.IsLocal(file) {
-		return &cli.Coded{
-			Code: cli.ExitUsage,
-			Err:  fmt.Errorf("%s is not a file of the repository; name it as `fairlead diff` does", cli.Line(file, cli.PathWidth)),
-		}
-	}
 	t, err := Open(a, id)
 	if err != nil {
 		return err
 	}
-	body := api.CommentBody{File: filepath.ToSlash(filepath.Clean(file)), Line: line, Text: strings.TrimSpace(text)}
-	if body.Quote, body.Old, err = (task.Review{Task: t}).Line(ctx, body.File, line); err != nil {
+	body, err := commentOn(ctx, task.Review{Task: t}, where)
+	if err != nil {
 		return &cli.Coded{Code: cli.ExitUsage, Err: err}
 	}
+	body.Text = strings.TrimSpace(text)
 	all, err := client.Runs.Comment(ctx, id, body)
 	if err != nil {
 		return cli.Faulty(err)
