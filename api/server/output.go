@@ -284,7 +284,11 @@ func (t *listener) relay(ctx context.Context, ping *time.Ticker) (sessions.Sessi
 			if p.err != nil {
 				return info, p.err
 			}
-			due.Reset(time.Until(t.next))
+			if info.Open {
+				due.Reset(time.Until(t.next))
+			} else {
+				due.Reset(0) // nobody follows it live
+			}
 		case <-due.C:
 			before := t.at
 			if err := t.tell(false); err != nil || t.poll && t.at > before {

@@ -229,3 +229,22 @@ func TestOutputIsCoalesced(t *testing.T) {
 		s.Close()
 	})
 }
+
+// Output that has ended is not slowed down as live output is.
+func TestEndedOutputIsFast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sup := superviseStill(t, memory.New(), pair)
+		p := sup.begin(t, "coder", 1)
+		p.say(strings.Repeat("a long output ", 500_000))
+		p.leave()
+		synctest.Wait()
+		s := New(Options{Engine: sup.App})
+		w := &memoryAnswer{header: http.Header{}}
+		began := time.Now()
+		<-watchIn(t.Context(), s, "/sessions/coder-1/output/stream", w)
+		if !strings.Contains(w.String(), "event: end") || time.Since(began) > outputEvery {
+			t.Errorf("%d bytes in %v", len(w.String()), time.Since(began))
+		}
+		s.Close()
+	})
+}

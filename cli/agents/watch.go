@@ -1,12 +1,15 @@
 package agents
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/api"
@@ -23,6 +26,9 @@ import (
 // watchRedraw bounds how often the table is drawn, so that an agent that changes a hundred times a
 // second does not make the terminal flicker.
 const watchRedraw = 100 * time.Millisecond
+
+// watchFlush is how long the words of an agent wait for more, so that they are written together.
+const watchFlush = 20 * time.Millisecond
 
 // WatchTeam redraws the table after each change, and every second to update ages.
 func WatchTeam(ctx context.Context, a *cli.App, client *apiclient.Client) error {
@@ -170,15 +176,24 @@ func copyOutput(ctx context.Context, a *cli.App, client *apiclient.Client, agent
 	wire := listening{client: client, session: session}
 	conv := d.Converse(driver.Agent{Name: agent.Name}, driver.Session{ID: session}, wire)
 	var p factPrinter
-	for fact, err := range conv.Facts(ctx, 0) {
-		if err != nil {
-			return err
+	var mu sync.Mutex
+	out := bufio.NewWriter(a.Out) // output that has ended has very many lines
+	flush := func() error { mu.Lock(); defer mu.Unlock(); return out.Flush() }
+	go func() {
+		for cli.Pause(ctx, watchFlush) == nil {
+			_ = flush() // the next write has the same error
 		}
-		if _, err := io.WriteString(a.Out, p.line(a, fact)); err != nil {
-			return err
+	}()
+	write := func(text string) error { mu.Lock(); defer mu.Unlock(); _, err := out.WriteString(text); return err }
+	for fact, err := range conv.Facts(ctx, 0) {
+		if err == nil {
+			err = write(p.line(a, fact))
+		}
+		if err != nil {
+			return errors.Join(err, flush())
 		}
 	}
-	return ctx.Err()
+	return errors.Join(flush(), ctx.Err())
 }
 
 // factPrinter formats facts. Words arrive in parts, and other facts may come between two parts of a
