@@ -99,7 +99,7 @@ const (
 	placeholder   = "http://fairlead" // no name is looked up: the connection is to a socket
 	dialWait      = 2 * time.Second
 	signWait      = 2 * time.Second  // for a daemon's first sign, until it is looked whether its process is stopped
-	signMax       = 10 * time.Second // the same of one that is not stopped: the machine may be busy
+	signMax       = 20 * time.Second // the same of one that is not stopped: the machine may be busy
 	problemBytes  = 1 << 20          // the part of a problem that is read
 	idleMax       = time.Minute      // for an idle connection; shorter than the server's own limit
 	responseBytes = 64 << 20         // of any other answer; a longer one is an error
