@@ -31,7 +31,7 @@ import (
 // NoDaemon says that no daemon answers for a repository (exit code 6).
 type NoDaemon struct {
 	Dir  string
-	Why  error // the failed attempt; nil if no daemon.json exists
+	Why  error // the failed attempt
 	View bool  // this process is in the view of a session
 }
 
@@ -311,8 +311,8 @@ func (c *Client) find() (workspace.Daemon, error) {
 		return workspace.Daemon{Socket: sessionSocket}, nil
 	}
 	d, err := workspace.FindDaemon(c.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return d, &NoDaemon{Dir: c.dir}
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*workspace.Unreadable)) {
+		return d, &NoDaemon{Dir: c.dir, Why: err}
 	}
 	if err != nil {
 		return d, err

@@ -400,9 +400,7 @@ func (d *Daemon) watchSpace(ctx context.Context) {
 			d.Engine.Loop.Fail(err)
 			return
 		}
-		for _, path := range d.space.KeepPrivate() {
-			d.log.Error("other users could read a private file of Fairlead; it is private again. If this machine has other users, run fairlead down, delete .fairlead/token and run fairlead up: then there is a new token", "path", path)
-		}
+		d.space.Keep(d.log)
 	}
 }
 

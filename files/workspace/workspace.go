@@ -1,18 +1,21 @@
 package workspace
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -27,6 +30,9 @@ type Workspace struct {
 	Dir  string // the repository
 	lock *flock.Flock
 	held os.FileInfo // the file that the lock is on
+
+	saying sync.Mutex
+	said   []byte // what was announced
 }
 
 // Busy says that another daemon works on the workspace.
@@ -164,18 +170,19 @@ var private = map[string]os.FileMode{
 	"": 0o700, "token": 0o600, "logins.json": 0o600, "journal.db": 0o600, "journal.db-archive": 0o600, "search.db": 0o600,
 }
 
-// KeepPrivate makes the folder, the token and the journal private again where a program has opened them
-// to other users, and returns what was open. An agent can do that also from its sandbox, which does not
-// limit changes of modes.
-func (w *Workspace) KeepPrivate() []string {
-	var open []string
+// Keep repairs what another program has done to the folder, and logs it: the folder, the token and the journal are made private again where
+// they are open to other users, which an agent can do also from its sandbox; and the record of the daemon is written again where it was
+// changed or removed.
+func (w *Workspace) Keep(log *slog.Logger) {
 	for path, mode := range openIn(w.Path()) {
 		if os.Chmod(path, mode) == nil {
-			open = append(open, path)
+			log.Error("other users could read a private file of Fairlead; it is private again. If this machine has other users, run fairlead down, delete .fairlead/token and run fairlead up: then there is a new token", "path", path)
 		}
 	}
-	slices.Sort(open)
-	return open
+	if changed, err := w.announceAgain(); changed {
+		log.Warn("another program has changed or removed .fairlead/daemon.json, with which commands find this daemon; it is written again",
+			"error", err)
+	}
 }
 
 // openIn returns the parts of a state folder that other users may read, with the modes that they should have.
@@ -237,12 +244,25 @@ func (w *Workspace) Path(parts ...string) string {
 func (w *Workspace) Announce(d Daemon) error {
 	text, err := json.Marshal(d)
 	if err == nil {
-		err = file.Replace(w.Path("daemon.json"), append(text, '\n'), 0o600) // under a temporary name that no other program can predict
+		w.saying.Lock()
+		defer w.saying.Unlock()
+		w.said = append(text, '\n')
+		err = file.Replace(w.Path("daemon.json"), w.said, 0o600) // under a temporary name that no other program can predict
 	}
 	if err != nil {
 		return fmt.Errorf("record the daemon's address: %w", err)
 	}
 	return nil
+}
+
+func (w *Workspace) announceAgain() (changed bool, err error) {
+	w.saying.Lock()
+	defer w.saying.Unlock()
+	now, err := readPlain(w.Path("daemon.json"))
+	if w.said == nil || err == nil && bytes.Equal(now, w.said) {
+		return false, nil
+	}
+	return true, file.Replace(w.Path("daemon.json"), w.said, 0o600)
 }
 
 // Close gives the lock back, and takes the word back that we are here.
@@ -263,10 +283,18 @@ func FindDaemon(dir string) (Daemon, error) {
 		return d, err
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
-		return d, fmt.Errorf("read %s: %w", filepath.Join(dir, ".fairlead", "daemon.json"), err)
+		return Daemon{}, &Unreadable{Path: filepath.Join(dir, ".fairlead", "daemon.json"), Why: err}
 	}
 	return d, nil
 }
+
+// Unreadable says that another program has damaged the record of a daemon. A daemon that runs writes it again.
+type Unreadable struct {
+	Path string
+	Why  error
+}
+
+func (u *Unreadable) Error() string { return "read " + u.Path + ": " + u.Why.Error() }
 
 // wordBytesMax is more than a daemon says of itself.
 const wordBytesMax = 64 << 10

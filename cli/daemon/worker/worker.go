@@ -178,9 +178,7 @@ func (d *daemon) work(ctx context.Context, refused <-chan error) error {
 		if err := d.Space.Lost(); err != nil {
 			return err
 		}
-		for _, path := range d.Space.KeepPrivate() {
-			d.Log.Error("other users could read a private file of Fairlead; it is private again", "path", path)
-		}
+		d.Space.Keep(d.Log)
 		select {
 		case <-tick.C:
 		case <-d.line.came:
