@@ -44,7 +44,7 @@ func IsHost(a *cli.App) (bool, error) {
 		return worker.Joined(a.Dir), err
 	}
 	d, err := workspace.FindDaemon(a.Dir)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.As(err, new(*workspace.Unreadable)) {
 		return is.Joined(), nil
 	}
 	return err == nil && d.Address == "", err // only a leader serves the page

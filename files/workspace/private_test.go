@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// What an agent opened to other users is private again, and no link is followed. The record of the daemon is there again.
-func TestKeep(t *testing.T) {
+// What an agent opened to other users is private again, and no link is followed.
+func TestKeepPrivate(t *testing.T) {
 	t.Parallel()
 	w, err := OpenWorkspace(t.TempDir())
 	if err != nil {
@@ -49,6 +49,18 @@ func TestKeep(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", path, info.Mode().Perm(), err, want)
 		}
 	}
+}
+
+// The record of a daemon is there again after another program has damaged or removed it.
+func TestKeepRecord(t *testing.T) {
+	t.Parallel()
+	w, err := OpenWorkspace(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
 	record := Daemon{PID: 1, Socket: "/tmp/s"}
 	if err := w.Announce(record); err != nil {
 		t.Fatal(err)
