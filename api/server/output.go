@@ -287,7 +287,7 @@ func (t *listener) relay(ctx context.Context, ping *time.Ticker) (sessions.Sessi
 			if info.Open {
 				due.Reset(time.Until(t.next))
 			} else {
-				due.Reset(0) // nobody follows it live
+				due.Reset(0) // output of a session that has ended needs no pauses
 			}
 		case <-due.C:
 			before := t.at

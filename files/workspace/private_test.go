@@ -10,18 +10,24 @@ import (
 	"testing"
 )
 
-// What an agent opened to other users is private again, and no link is followed.
-func TestKeepPrivate(t *testing.T) {
-	t.Parallel()
+// opened is a workspace, and a log with what it says.
+func opened(t *testing.T) (*Workspace, *bytes.Buffer, *slog.Logger) {
+	t.Helper()
 	w, err := OpenWorkspace(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Close() })
-	var said bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&said, nil))
+	said := &bytes.Buffer{}
+	return w, said, slog.New(slog.NewTextHandler(said, nil))
+}
+
+// What an agent opened to other users is private again, and no link is followed.
+func TestKeepPrivate(t *testing.T) {
+	t.Parallel()
+	w, said, log := opened(t)
 	if w.Keep(log); said.Len() > 0 {
-		t.Errorf("a new folder: %s", &said)
+		t.Errorf("a new folder: %s", said)
 	}
 	elsewhere := t.TempDir() + "/theirs"
 	for path, mode := range map[string]os.FileMode{w.Path("token"): 0o644, elsewhere: 0o644} {
@@ -41,7 +47,7 @@ func TestKeepPrivate(t *testing.T) {
 	w.Keep(log)
 	for _, path := range []string{w.Path(), w.Path("token")} {
 		if !strings.Contains(said.String(), "path="+path+"\n") {
-			t.Errorf("it does not say %s: %s", path, &said)
+			t.Errorf("it does not say %s: %s", path, said)
 		}
 	}
 	for path, want := range map[string]os.FileMode{w.Path(): 0o700, w.Path("token"): 0o600, elsewhere: 0o644} {
@@ -54,13 +60,7 @@ func TestKeepPrivate(t *testing.T) {
 // The record of a daemon is there again after another program has damaged or removed it.
 func TestKeepRecord(t *testing.T) {
 	t.Parallel()
-	w, err := OpenWorkspace(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = w.Close() })
-	var said bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&said, nil))
+	w, said, log := opened(t)
 	record := Daemon{PID: 1, Socket: "/tmp/s"}
 	if err := w.Announce(record); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestKeepRecord(t *testing.T) {
 		said.Reset()
 		w.Keep(log)
 		if found, err := FindDaemon(w.Dir); err != nil || !reflect.DeepEqual(found, record) || !strings.Contains(said.String(), "daemon.json") {
-			t.Errorf("%s: %+v, %v, %s", what, found, err, &said)
+			t.Errorf("%s: %+v, %v, %s", what, found, err, said)
 		}
 		if err := os.Remove(w.Path("daemon.json")); err != nil {
 			t.Fatal(err)
